@@ -1,0 +1,148 @@
+// What the analyzer knows of a run after loading: processes, their calls in order, and what their ids mean.
+// Filled by load, read by everything else. Times are ns CLOCK_MONOTONIC of the process's host. Plain data, one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proto/call.h"
+
+namespace ddbg::analyzer {
+
+inline constexpr int64_t kNeverReturned = -1;
+inline constexpr uint16_t kUnknownCall = 0xffff;  // a name this build does not know; see Process::foreign_names
+
+// One call, or one half of a Sendrecv, or a completion or loss record (see ring_layout.h for the fields).
+struct Call {
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;  // kNeverReturned: still open when last seen
+  uint64_t count = 0;
+  uint64_t aux = 0;
+  uint32_t comm = 0;
+  uint32_t seq = 0;
+  uint32_t dtype = 0;
+  int32_t peer = kNoPeer;
+  int32_t tag = 0;
+  uint32_t stack = 0;
+  int32_t result = 0;
+  uint32_t thread = 0;      // slot index
+  uint16_t call = 0;        // kCallLost, kCallCompletion, or kFirstCall + index into kCalls of THIS build, or kUnknownCall
+  uint8_t op = 0;
+  uint8_t flags = 0;
+
+  bool open() const { return duration_ns == kNeverReturned; }
+  bool known() const { return call >= kFirstCall && call != kUnknownCall; }
+  const CallInfo& info() const { return kCalls[call - kFirstCall]; }  // only if known()
+};
+
+struct Communicator {
+  uint32_t id = 0;
+  uint64_t uid = 0;
+  uint64_t parent_uid = 0;
+  uint32_t parent = 0;
+  uint32_t creation_index = 0;
+  std::string kind;
+  std::string name;              // "MPI_COMM_WORLD" or as the program named it; "" if neither
+  uint32_t size = 0;
+  int32_t rank = -1;
+  uint32_t remote_size = 0;
+  std::vector<int32_t> members;  // world ranks, by rank in this communicator; empty if unknown
+  bool freed = false;
+};
+
+struct Datatype {
+  std::string name;
+  uint64_t size = 0;
+  std::string base;
+  uint64_t elements = 0;
+  uint64_t signature = 0;
+};
+
+struct Module {
+  std::string path;
+  uint64_t bias = 0, start = 0, end = 0;
+  std::string build_id;  // raw bytes
+};
+
+// What an open Wait* or Test* is waiting for.
+struct OpenDetail {
+  std::vector<uint64_t> requests;  // operation numbers, the first few
+  uint32_t request_count = 0;
+};
+
+struct ProcessEnd {
+  enum How { kRunning, kExited, kSignaled, kGone } how = kRunning;
+  int code = 0;
+  bool core_dumped = false;
+  bool abort_called = false;
+  int64_t t_ns = 0;
+  std::string source;
+};
+
+struct KeyValue {
+  std::string key, value;
+};
+
+struct Process {
+  // identity, as the launcher and the system say
+  std::string file;        // path of the trace file
+  std::string run_id;
+  uint32_t attempt_id = 0;
+  int32_t launcher_rank = -1, launcher_world_size = -1, local_rank = -1;
+  std::vector<KeyValue> rank_sources, environment;
+  std::string host, machine_id, boot_id, parent, exe, cwd, git_commit, launcher, clock, stacks, ddbg_version;
+  int32_t pid = 0, ppid = 0;
+  std::vector<std::string> argv;
+  int64_t start_realtime_ns = 0, start_monotonic_ns = 0;
+  std::vector<std::string> call_names;      // of the trace
+  // as the libraries say
+  int32_t mpi_rank = -1, mpi_size = -1;
+  std::string mpi_abi, mpi_version, mpi_path;
+
+  std::vector<Call> calls;                  // by start; a second half follows its first; open calls among them
+  std::map<size_t, OpenDetail> open_detail; // by index into `calls`
+  std::unordered_map<uint32_t, Communicator> comms;
+  std::unordered_map<uint32_t, Datatype> dtypes;
+  std::unordered_map<uint32_t, std::vector<uint64_t>> stacks_by_id;  // return addresses, innermost first
+  std::unordered_map<uint32_t, uint32_t> tid_by_thread;
+  std::vector<Module> modules;
+  ProcessEnd end;
+  std::vector<uint64_t> lost;               // by LossCause
+  int64_t last_seen_ns = 0;                 // latest time in the file
+  std::vector<std::string> damage;          // truncated tail, bad frames: one sentence each
+
+  // Rank as MPI says, else as the launcher says, else -1.
+  int32_t rank() const { return mpi_rank >= 0 ? mpi_rank : launcher_rank; }
+  int32_t world_size() const { return mpi_size >= 0 ? mpi_size : launcher_world_size; }
+  uint64_t lost_total() const {
+    uint64_t sum = 0;
+    for (uint64_t n : lost) sum += n;
+    return sum;
+  }
+};
+
+struct Run {
+  std::string run_id;
+  uint32_t attempt_id = 0;
+  std::string dir;
+  std::vector<Process> processes;       // by rank, then pid
+  std::vector<std::string> unreadable;  // files that gave nothing: one sentence each
+  bool live = false;                    // some process has not ended
+};
+
+// One frame of a symbolised stack.
+struct Frame {
+  uint64_t address = 0;
+  std::string function;  // demangled; "" if unknown
+  std::string file;      // as in debug information; "" if unknown
+  int line = 0;          // 0: unknown
+  std::string module;    // base name of the file it lies in
+  uint64_t offset = 0;   // address within the module (bias taken off)
+  bool inlined = false;
+};
+
+}  // namespace ddbg::analyzer
