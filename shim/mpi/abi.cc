@@ -1,0 +1,112 @@
+#include "shim/mpi/abi.h"
+
+#include "proto/ring_layout.h"
+#include "shim/interpose/real_function.h"
+
+namespace ddbg::shim::mpi {
+
+constinit Abi g_abi = {};
+constinit Functions g_mpi = {};
+
+namespace {
+
+template <class F>
+void Resolve(F& function, const char* name) {
+  function = reinterpret_cast<F>(FindRealFunction(name));
+}
+
+void ResolveFunctions() {
+#define DDBG_RESOLVE(name) Resolve(g_mpi.name, "PMPI_" #name)
+  DDBG_RESOLVE(Initialized);
+  DDBG_RESOLVE(Comm_rank);
+  DDBG_RESOLVE(Comm_size);
+  DDBG_RESOLVE(Comm_test_inter);
+  DDBG_RESOLVE(Comm_remote_size);
+  DDBG_RESOLVE(Comm_group);
+  DDBG_RESOLVE(Comm_remote_group);
+  DDBG_RESOLVE(Comm_get_name);
+  DDBG_RESOLVE(Group_size);
+  DDBG_RESOLVE(Group_translate_ranks);
+  DDBG_RESOLVE(Group_free);
+  DDBG_RESOLVE(Type_size);
+  DDBG_RESOLVE(Type_get_name);
+  DDBG_RESOLVE(Type_get_envelope);
+  DDBG_RESOLVE(Type_get_contents);
+  DDBG_RESOLVE(Type_free);
+  DDBG_RESOLVE(Get_library_version);
+  DDBG_RESOLVE(Query_thread);
+  DDBG_RESOLVE(Comm_f2c);
+  DDBG_RESOLVE(Type_f2c);
+  DDBG_RESOLVE(Op_f2c);
+  DDBG_RESOLVE(Request_f2c);
+  DDBG_RESOLVE(Message_f2c);
+#undef DDBG_RESOLVE
+}
+
+// Handles are addresses. They are asked for by f2c: an executable may carry a copy relocation of the predefined
+// objects, so that the library's own symbol has the wrong address (mpi.md 1.4).
+Abi OpenMpi() {
+  Abi abi;
+  abi.family = Family::kOpenMpi;
+  abi.name = "Open MPI";
+  abi.comm_world = g_mpi.Comm_f2c(0);
+  abi.comm_self = g_mpi.Comm_f2c(1);
+  abi.comm_null = g_mpi.Comm_f2c(2);
+  abi.request_null = g_mpi.Request_f2c ? g_mpi.Request_f2c(0) : 0;
+  // What every small Isend gets back: one object for all of them, complete from the start (mpi.md 0.7).
+  abi.request_empty = reinterpret_cast<Word>(FindRealFunction("ompi_request_empty"));
+  abi.datatype_null = g_mpi.Type_f2c ? g_mpi.Type_f2c(0) : 0;
+  abi.message_no_proc = g_mpi.Message_f2c ? g_mpi.Message_f2c(1) : 0;
+  abi.in_place = 1;
+  abi.status_ignore = abi.statuses_ignore = 0;
+  abi.any_source = -1, abi.any_tag = -1, abi.proc_null = -2, abi.root = -4, abi.undefined = -32766;
+  abi.status_bytes = 24, abi.source_offset = 0, abi.tag_offset = 4;
+  return abi;
+}
+
+Abi Mpich() {
+  Abi abi;
+  abi.family = Family::kMpich;
+  abi.name = "MPICH";
+  abi.narrow_handles = true;
+  abi.comm_world = 0x44000000, abi.comm_self = 0x44000001, abi.comm_null = 0x04000000;
+  abi.request_null = 0x2c000000, abi.datatype_null = 0x0c000000, abi.message_no_proc = 0x6c000000;
+  abi.in_place = -1;
+  abi.status_ignore = abi.statuses_ignore = 1;
+  abi.any_source = -2, abi.any_tag = -1, abi.proc_null = -1, abi.root = -3, abi.undefined = -32766;
+  abi.status_bytes = 20, abi.source_offset = 8, abi.tag_offset = 12;
+  return abi;
+}
+
+}  // namespace
+
+int32_t Abi::Peer(Word word) const {
+  int32_t peer = static_cast<int32_t>(word);
+  if (peer >= 0) return peer;
+  if (peer == any_source) return kAnySource;
+  if (peer == proc_null) return kProcNull;
+  if (peer == root) return kRootSelf;
+  return peer;
+}
+
+int32_t Abi::Tag(Word word) const {
+  int32_t tag = static_cast<int32_t>(word);
+  return tag == any_tag ? kAnyTag : tag;
+}
+
+int32_t Abi::StatusSource(const void* status) const {
+  return Peer(*reinterpret_cast<const int32_t*>(static_cast<const char*>(status) + source_offset));
+}
+
+int32_t Abi::StatusTag(const void* status) const {
+  return Tag(*reinterpret_cast<const int32_t*>(static_cast<const char*>(status) + tag_offset));
+}
+
+void DetectAbi() noexcept {
+  ResolveFunctions();
+  if (!g_mpi.Comm_rank || !g_mpi.Comm_size) return;
+  // A symbol that Open MPI has as a function and the MPICH family as a macro only.
+  g_abi = g_mpi.Comm_f2c ? OpenMpi() : Mpich();
+}
+
+}  // namespace ddbg::shim::mpi

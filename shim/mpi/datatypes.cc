@@ -1,0 +1,161 @@
+#include "shim/mpi/datatypes.h"
+
+#include <string.h>
+
+#include <protozero/pbf_writer.hpp>
+#include <string>
+#include <vector>
+
+namespace ddbg::shim::mpi {
+namespace {
+
+constexpr int kMaxDepth = 16;
+constexpr int kMaxContents = 1 << 16;
+
+// A flattened type: how much data, and what of.
+struct Signature {
+  uint64_t size = 0;
+  std::string base;      // name of the one predefined type, "" if there are several
+  uint64_t base_size = 0;
+  uint64_t hash = 0;     // of the predefined types in order, once each run
+  bool known = false;
+};
+
+uint64_t Mix(uint64_t h, uint64_t value) {
+  h = (h ^ value) * 0x9fb21c651e98df25ull;
+  return h ^ (h >> 31);
+}
+
+uint64_t HashText(const std::string& text) {
+  uint64_t h = text.size();
+  for (unsigned char c : text) h = Mix(h, c);
+  return h;
+}
+
+std::string NameOf(Word handle) {
+  char name[256] = "";
+  int length = 0;
+  if (g_mpi.Type_get_name(handle, Address(name), Address(&length))) return "";
+  return name;
+}
+
+uint64_t SizeOf(Word handle) {
+  int size = 0;
+  return g_mpi.Type_size(handle, Address(&size)) == 0 && size > 0 ? static_cast<uint64_t>(size) : 0;
+}
+
+void Write(ThreadState& t, uint32_t id, const std::string& name, const Signature& signature) {
+  std::string bytes;
+  protozero::pbf_writer definition(bytes);
+  {
+    protozero::pbf_writer type(definition, 3);
+    type.add_uint32(1, id);
+    type.add_string(2, name);
+    type.add_uint64(3, signature.size);
+    type.add_string(4, signature.base);
+    if (!signature.base.empty() && signature.base_size) type.add_uint64(5, signature.size / signature.base_size);
+    type.add_fixed64(6, signature.hash);
+  }
+  PushDefinition(t, bytes);
+}
+
+uint32_t Register(Word handle) {
+  uint32_t id = g_tables->next_dtype.fetch_add(1, std::memory_order_relaxed) + 1;
+  g_tables->dtypes.Remove(static_cast<uint64_t>(handle));
+  g_tables->dtypes.Insert(static_cast<uint64_t>(handle), Datatype{id});
+  return id;
+}
+
+void AddPredefined(ThreadState& t, Word handle) {
+  if (!handle || handle == g_abi.datatype_null || g_tables->dtypes.Find(static_cast<uint64_t>(handle))) return;
+  Signature signature;
+  signature.size = signature.base_size = SizeOf(handle);
+  signature.base = NameOf(handle);
+  if (signature.base.empty()) return;
+  signature.hash = HashText(signature.base);
+  Write(t, Register(handle), signature.base, signature);
+}
+
+Signature Flatten(Word handle, int depth);
+
+// What a derived type is made of is asked of MPI itself; the combiner's meaning is not needed, since the size tells
+// how many elements of a single base there are.
+Signature FlattenContents(Word handle, int integers, int addresses, int types, int depth) {
+  Signature signature;
+  signature.size = SizeOf(handle);
+  std::vector<int> integer_values(integers + 1);
+  std::vector<Word> address_values(addresses + 1);
+  std::vector<Word> type_words(types + 1);
+  if (g_mpi.Type_get_contents(handle, integers, addresses, types, Address(integer_values.data()),
+                              Address(address_values.data()), Address(type_words.data())))
+    return signature;
+  signature.known = true;
+  signature.hash = signature.size;
+  for (int i = 0; i < types; ++i) {
+    Word part = g_abi.ReadHandle(type_words.data(), i);
+    bool predefined = g_tables->dtypes.Find(static_cast<uint64_t>(part)) != nullptr;
+    Signature inner = Flatten(part, depth + 1);
+    signature.known = signature.known && inner.known;
+    signature.hash = Mix(signature.hash, inner.hash);
+    if (i == 0) signature.base = inner.base, signature.base_size = inner.base_size;
+    else if (signature.base != inner.base) signature.base.clear();
+    int n = 0, a = 0, d = 0, combiner = 0;
+    // What get_contents gave of derived types is ours to free.
+    if (!predefined && !g_mpi.Type_get_envelope(part, Address(&n), Address(&a), Address(&d), Address(&combiner)) && d > 0) {
+      Word copy = part;
+      g_mpi.Type_free(Address(&copy));
+    }
+  }
+  for (int value : integer_values) signature.hash = signature.base.empty() ? Mix(signature.hash, value) : signature.hash;
+  return signature;
+}
+
+Signature Flatten(Word handle, int depth) {
+  Signature signature;
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  if (depth > kMaxDepth || g_mpi.Type_get_envelope(handle, Address(&integers), Address(&addresses), Address(&types),
+                                                   Address(&combiner)))
+    return signature;
+  if (types > 0) {
+    if (integers > kMaxContents || addresses > kMaxContents || types > kMaxContents) return signature;
+    return FlattenContents(handle, integers, addresses, types, depth);
+  }
+  signature.size = signature.base_size = SizeOf(handle);
+  signature.base = NameOf(handle);
+  signature.hash = HashText(signature.base);
+  signature.known = true;
+  return signature;
+}
+
+// MPICH has handles for these with no function to list them (mpi.h of MPICH 3.1 to 4.2).
+constexpr uint32_t kMpichTypes[] = {
+    0x4c000101, 0x4c000118, 0x4c000102, 0x4c00010d, 0x4c00040e, 0x4c000203, 0x4c000204, 0x4c000405, 0x4c000406,
+    0x4c000807, 0x4c000808, 0x4c00040a, 0x4c00080b, 0x4c00100c, 0x4c000809, 0x4c000819, 0x4c00010f, 0x8c000000,
+    0x8c000001, 0x8c000002, 0x8c000003, 0x4c000816, 0x8c000004, 0x4c00081e, 0x4c001022, 0x4c00041d, 0x4c00041c,
+    0x4c00081f, 0x4c00041b, 0x4c000820, 0x4c000821, 0x4c001023, 0x4c00011a, 0x4c000427, 0x4c000829, 0x4c00102b,
+    0x4c000828, 0x4c00102a, 0x4c00202c, 0x4c00012d, 0x4c00022f, 0x4c000430, 0x4c000831, 0x4c000137, 0x4c000238,
+    0x4c000439, 0x4c00083a, 0x4c00013b, 0x4c00023c, 0x4c00043d, 0x4c00083e, 0x4c00013f, 0x4c000840, 0x4c001041,
+    0x4c002042, 0x4c000843, 0x4c000844, 0x4c000845, 0x4c000133, 0x4c000834, 0x4c001035, 0x4c002036};
+
+constexpr int kOpenMpiTypes = 73;  // Fortran indices of mpif-handles.h
+
+}  // namespace
+
+void AddPredefinedTypes(ThreadState& t) noexcept {
+  if (!g_mpi.Type_get_name || !g_mpi.Type_size) return;
+  if (g_abi.family == Family::kMpich)
+    for (uint32_t handle : kMpichTypes) AddPredefined(t, static_cast<Word>(handle));
+  if (g_abi.family == Family::kOpenMpi && g_mpi.Type_f2c)
+    for (int i = 1; i < kOpenMpiTypes; ++i) AddPredefined(t, g_mpi.Type_f2c(i));
+}
+
+void AddDerivedType(ThreadState& t, Word handle) noexcept {
+  if (!g_mpi.Type_get_envelope || !g_mpi.Type_get_contents || g_tables->dtypes.Find(static_cast<uint64_t>(handle))) return;
+  Signature signature = Flatten(handle, 0);
+  if (!signature.known) signature.base.clear(), signature.hash = 0;
+  Write(t, Register(handle), NameOf(handle), signature);
+}
+
+void RemoveType(Word handle) noexcept { g_tables->dtypes.Remove(static_cast<uint64_t>(handle)); }
+
+}  // namespace ddbg::shim::mpi

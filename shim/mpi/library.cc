@@ -1,0 +1,123 @@
+#include "shim/mpi/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <new>
+#include <protozero/pbf_writer.hpp>
+#include <string>
+
+#include "shim/interpose/real_function.h"
+#include "shim/mpi/communicators.h"
+#include "shim/mpi/datatypes.h"
+
+namespace ddbg::shim::mpi {
+
+constinit Tables* g_tables = nullptr;
+constinit std::atomic<uint64_t> g_attached{0};
+
+namespace {
+
+constinit std::atomic<uint64_t> g_attaching{0};  // token whose attachment has begun
+
+bool AllocateTables() {
+  void* memory = mmap(nullptr, sizeof(Tables), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  Tables* tables = new (memory) Tables;
+  if (!tables->comms.Allocate() || !tables->dtypes.Allocate() || !tables->ops.Allocate() ||
+      !tables->requests.Allocate() || !tables->messages.Allocate())
+    return false;
+  g_tables = tables;
+  return true;
+}
+
+// Order of MPI's own lists: mpif-handles.h of Open MPI, mpi.h of MPICH (low byte of 0x580000xx).
+constexpr uint8_t kOpenMpiOps[] = {kOpNone, kOpMax, kOpMin, kOpSum, kOpProd, kOpLand, kOpBand, kOpLor,
+                                   kOpBor, kOpLxor, kOpBxor, kOpMaxloc, kOpMinloc, kOpReplace, kOpNoOp};
+constexpr uint8_t kMpichOps[] = {kOpNone, kOpMax, kOpMin, kOpSum, kOpProd, kOpLand, kOpBand, kOpLor,
+                                 kOpBor, kOpLxor, kOpBxor, kOpMinloc, kOpMaxloc, kOpReplace, kOpNoOp};
+
+void AddOps() {
+  for (int i = 1; i <= 14; ++i) {
+    if (g_abi.family == Family::kMpich) g_tables->ops.Insert(0x58000000u + i, kMpichOps[i]);
+    if (g_abi.family == Family::kOpenMpi && g_mpi.Op_f2c) {
+      uint64_t handle = static_cast<uint64_t>(g_mpi.Op_f2c(i));
+      if (handle && !g_tables->ops.Find(handle)) g_tables->ops.Insert(handle, kOpenMpiOps[i]);
+    }
+  }
+}
+
+std::string LibraryVersion() {
+  char text[8192] = "";
+  int length = 0;
+  if (!g_mpi.Get_library_version || g_mpi.Get_library_version(Address(text), Address(&length))) return "";
+  std::string version = text;
+  version = version.substr(0, version.find('\n'));
+  for (char& c : version)
+    if (c == '\t') c = ' ';
+  return version;
+}
+
+void WriteLibrary(ThreadState& t) {
+  Dl_info info = {};
+  dladdr(reinterpret_cast<void*>(g_mpi.Comm_rank), &info);
+  std::string bytes;
+  protozero::pbf_writer definition(bytes);
+  {
+    protozero::pbf_writer library(definition, 4);
+    library.add_string(1, "MPI");
+    library.add_string(2, g_abi.name);
+    library.add_string(3, LibraryVersion());
+    library.add_string(4, info.dli_fname ? info.dli_fname : "");
+  }
+  PushDefinition(t, bytes);
+}
+
+void WriteWorld(ThreadState& t, int thread_level) {
+  int rank = -1, size = -1;
+  g_mpi.Comm_rank(g_abi.comm_world, Address(&rank));
+  g_mpi.Comm_size(g_abi.comm_world, Address(&size));
+  std::string bytes;
+  protozero::pbf_writer definition(bytes);
+  {
+    protozero::pbf_writer world(definition, 5);
+    world.add_sint32(1, rank);
+    world.add_sint32(2, size);
+    world.add_sint32(3, thread_level);
+  }
+  PushDefinition(t, bytes);
+}
+
+}  // namespace
+
+void Attach(ThreadState& t, int thread_level) noexcept {
+  uint64_t before = g_attaching.load(std::memory_order_relaxed);
+  if (before == t.token || !g_attaching.compare_exchange_strong(before, t.token, std::memory_order_acquire)) return;
+  DetectAbi();
+  if (!AllocateTables()) return;
+  if (g_abi.family != Family::kUnknown) {
+    WriteLibrary(t);
+    WriteWorld(t, thread_level);
+    AddWorldAndSelf(t);
+    AddPredefinedTypes(t);
+    AddOps();
+  }
+  g_attached.store(t.token, std::memory_order_release);
+}
+
+void AttachIfInitialized(ThreadState& t) noexcept {
+  static std::atomic<Word (*)(Word)> initialized{nullptr};
+  auto function = initialized.load(std::memory_order_relaxed);
+  if (!function) {
+    function = reinterpret_cast<Word (*)(Word)>(shim::FindRealFunction("PMPI_Initialized"));
+    if (!function) return;
+    initialized.store(function, std::memory_order_relaxed);
+  }
+  int flag = 0;
+  if (function(Address(&flag)) == 0 && flag) Attach(t, -1);
+}
+
+uint64_t NextOperation() noexcept { return g_tables->next_operation.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+}  // namespace ddbg::shim::mpi

@@ -1,0 +1,159 @@
+#include "shim/recorder/identity.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "proto/call.h"
+#include "shim/recorder/clock.h"
+#include "shim/recorder/proc_files.h"
+#include "shim/recorder/run_id.h"
+
+namespace ddbg::shim {
+namespace {
+
+int32_t FirstNumber(const LauncherWords& words, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const char* value = words.Get(name);
+    char* end;
+    long number = strtol(value, &end, 10);
+    if (end != value && *end == 0 && number >= 0 && number <= INT_MAX) return static_cast<int32_t>(number);
+  }
+  return -1;
+}
+
+bool IsSecret(const std::string& name) {
+  for (const char* word : {"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "COOKIE", "PRIVATE"})
+    if (strcasestr(name.c_str(), word)) return true;
+  return false;
+}
+
+void AddKeyValue(protozero::pbf_writer& parent, uint32_t field, const std::string& key, const std::string& value) {
+  protozero::pbf_writer message(parent, field);
+  message.add_string(1, key);
+  message.add_string(2, value);
+}
+
+void AddEnvironment(protozero::pbf_writer& process) {
+  std::string environment = InitialEnvironment();
+  for (size_t at = 0; at < environment.size();) {
+    size_t end = environment.find('\0', at);
+    if (end == std::string::npos) end = environment.size();
+    std::string entry = environment.substr(at, end - at);
+    size_t equals = entry.find('=');
+    if (equals != std::string::npos && equals > 0) {
+      std::string name = entry.substr(0, equals);
+      AddKeyValue(process, 16, name, IsSecret(name) ? "[hidden]" : entry.substr(equals + 1, 4096));
+    }
+    at = end + 1;
+  }
+}
+
+void AddArguments(protozero::pbf_writer& process) {
+  std::string arguments = ReadSmallFile("/proc/self/cmdline", 65536);
+  for (size_t at = 0; at < arguments.size();) {
+    size_t end = arguments.find('\0', at);
+    if (end == std::string::npos) end = arguments.size();
+    process.add_string(15, arguments.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+// The commit a working directory is at, without running git: .git/HEAD, a ref file or packed-refs.
+std::string GitCommit(std::string dir) {
+  for (; !dir.empty(); dir = dir.substr(0, dir.rfind('/'))) {
+    std::string head = ReadFirstLine(dir + "/.git/HEAD");
+    if (head.empty()) continue;
+    if (head.compare(0, 5, "ref: ") != 0) return head;
+    std::string ref = head.substr(5);
+    std::string commit = ReadFirstLine(dir + "/.git/" + ref);
+    if (!commit.empty()) return commit;
+    std::string packed = ReadSmallFile(dir + "/.git/packed-refs");
+    size_t at = packed.find(" " + ref + "\n");
+    return at != std::string::npos && at >= 40 ? packed.substr(at - 40, 40) : "";
+  }
+  return "";
+}
+
+uint64_t TimeNamespace() {
+  struct stat status;
+  return stat("/proc/self/ns/time", &status) == 0 ? status.st_ino : 0;
+}
+
+std::string HostName() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+void AddRanks(protozero::pbf_writer& process, const LauncherWords& words) {
+  process.add_sint32(3, FirstNumber(words, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+                                            "PALS_RANKID"}));
+  process.add_sint32(4, FirstNumber(words, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
+  process.add_sint32(5, FirstNumber(words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                            "SLURM_LOCALID", "PALS_LOCAL_RANKID"}));
+  for (int i = 0; i < kLauncherVariableCount; ++i)
+    if (words.value[i][0]) AddKeyValue(process, 6, kLauncherVariables[i], words.value[i]);
+}
+
+}  // namespace
+
+const char* LauncherWords::Get(const char* name) const {
+  for (int i = 0; i < kLauncherVariableCount; ++i)
+    if (!strcmp(kLauncherVariables[i], name)) return value[i];
+  return "";
+}
+
+LauncherWords ReadLauncherWords() {
+  LauncherWords words = {};
+  for (int i = 0; i < kLauncherVariableCount; ++i) {
+    const char* value = getenv(kLauncherVariables[i]);
+    if (value) strncpy(words.value[i], value, sizeof(words.value[i]) - 1);
+  }
+  return words;
+}
+
+std::string InitialEnvironment() { return ReadSmallFile("/proc/self/environ"); }
+
+std::string EncodeProcess(const Settings& settings, const LauncherWords& words, const RegionHeader& header,
+                          const std::string& stacks) {
+  std::string chunk;
+  protozero::pbf_writer writer(chunk);
+  {
+    protozero::pbf_writer packet(writer, 1);
+    protozero::pbf_writer process(packet, 1);
+    process.add_string(1, RunId(settings, words));
+    process.add_uint32(2, AttemptId(words));
+    AddRanks(process, words);
+    process.add_string(7, HostName());
+    process.add_string(8, ReadFirstLine("/etc/machine-id"));
+    process.add_string(9, ReadFirstLine("/proc/sys/kernel/random/boot_id"));
+    process.add_uint64(10, TimeNamespace());
+    process.add_sint32(11, header.pid);
+    process.add_sint32(12, getppid());
+    process.add_string(13, CommandName(getppid()));
+    process.add_string(14, ReadLink("/proc/self/exe"));
+    AddArguments(process);
+    AddEnvironment(process);
+    std::string cwd = ReadLink("/proc/self/cwd");
+    process.add_string(17, cwd);
+    process.add_string(18, GitCommit(cwd));
+    process.add_sint64(19, header.clock_start.realtime_ns);
+    process.add_sint64(20, header.clock_start.monotonic_ns);
+    process.add_string(21, ClockName(header.clock_kind));
+    process.add_string(22, stacks);
+    process.add_string(23, LauncherName(words));
+    process.add_string(24, settings.dir);
+    for (const CallInfo& call : kCalls) process.add_string(25, call.name.data(), call.name.size());
+    process.add_string(26, DDBG_VERSION);
+  }
+  return chunk;
+}
+
+}  // namespace ddbg::shim

@@ -1,0 +1,126 @@
+#include "shim/recorder/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/clock_ticks.h"
+#include "shim/recorder/collector_start.h"
+#include "shim/recorder/say.h"
+
+namespace ddbg::shim {
+namespace {
+
+constexpr int64_t kStartEveryNs = 5'000'000'000;
+constexpr int kAnswerWaitMs = 5000;
+constexpr char kAccepted = '1', kAcceptedCannotWrite = '2';
+
+bool WaitFor(int fd, short events, int timeout_ms) {
+  pollfd p{fd, events, 0};
+  return poll(&p, 1, timeout_ms) == 1 && (p.revents & events);
+}
+
+}  // namespace
+
+bool Link::Connect(const std::string& hello, int memfd) {
+  if (Open() && Handshake(hello, memfd)) return true;
+  Close();
+  StartCollectorIfDue();
+  return false;
+}
+
+bool Link::Open() {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (socket_.size() >= sizeof(address.sun_path)) return false;
+  memcpy(address.sun_path, socket_.c_str(), socket_.size() + 1);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  // Out of the way of programs that use or close low numbers.
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+  if (high >= 0) {
+    close(fd);
+    fd = high;
+  }
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    close(fd);
+    return false;
+  }
+  fd_ = fd;
+  return true;
+}
+
+// The region travels with the first byte of the first frame.
+bool Link::Handshake(const std::string& hello, int memfd) {
+  uint32_t length = static_cast<uint32_t>(hello.size());
+  iovec part{&length, sizeof(length)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &memfd, sizeof(int));
+  if (sendmsg(fd_, &message, MSG_NOSIGNAL) != sizeof(length)) return false;
+  if (!SendBytes(hello.data(), hello.size())) return false;
+  char answer = 0;
+  if (!WaitFor(fd_, POLLIN, kAnswerWaitMs) || read(fd_, &answer, 1) != 1) return false;
+  if (answer == kAcceptedCannotWrite)
+    Say("the trace directory cannot be written now: the job runs on, nothing is kept until it can (see DDBG_DIR)");
+  else if (answer != kAccepted)
+    Say("the collector at %s refused this process; nothing is recorded", socket_.c_str());
+  return answer == kAccepted || answer == kAcceptedCannotWrite;
+}
+
+bool Link::Send(const std::string& chunk) {
+  uint32_t length = static_cast<uint32_t>(chunk.size());
+  if (SendBytes(&length, sizeof(length)) && SendBytes(chunk.data(), chunk.size())) return true;
+  Close();
+  return false;
+}
+
+bool Link::SendBytes(const void* bytes, size_t size) {
+  const char* at = static_cast<const char*>(bytes);
+  while (size > 0) {
+    ssize_t n = send(fd_, at, size, MSG_NOSIGNAL);
+    if (n > 0) {
+      at += n;
+      size -= n;
+    } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      WaitFor(fd_, POLLOUT, 1000);
+    } else if (n < 0 && errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Link::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+void Link::StartCollectorIfDue() {
+  int64_t now = MonotonicNs();
+  if (started_ns_ && now - started_ns_ < kStartEveryNs) return;
+  if (++attempts_ == 3)
+    Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does",
+        socket_.c_str());
+  started_ns_ = now;
+  if (collector_.empty()) {
+    Say("ddbg-collector was not found beside libddbg.so (set DDBG_COLLECTOR): the job runs on, nothing is recorded");
+    return;
+  }
+  if (!StartCollector(collector_, socket_)) Say("%s could not be started; the job runs on", collector_.c_str());
+}
+
+}  // namespace ddbg::shim

@@ -1,0 +1,39 @@
+// The connection to the node's collector: connect, start one if none runs, hand over the region, send frames.
+// Sender thread only. Never blocks longer than the poll it is given.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ddbg::shim {
+
+class Link {
+ public:
+  enum class State { kDown, kUp };
+
+  Link(std::string socket, std::string collector) : socket_(std::move(socket)), collector_(std::move(collector)) {}
+
+  State state() const { return fd_ >= 0 ? State::kUp : State::kDown; }
+
+  // One attempt. `hello` is the Chunk with the Process packet, `memfd` the region. A collector is started when none
+  // listens, at most once in five seconds. True once the collector has accepted.
+  bool Connect(const std::string& hello, int memfd);
+
+  // Sends a frame. Waits while the collector does not read, since the ring is the buffer; gives up when it is gone.
+  bool Send(const std::string& chunk);
+
+ private:
+  bool Open();
+  bool Handshake(const std::string& hello, int memfd);
+  bool SendBytes(const void* bytes, size_t size);
+  void Close();
+  void StartCollectorIfDue();
+
+  std::string socket_;
+  std::string collector_;
+  int fd_ = -1;
+  int64_t started_ns_ = 0;  // when a collector was last started
+  int attempts_ = 0;
+};
+
+}  // namespace ddbg::shim

@@ -1,0 +1,299 @@
+#include "shim/recorder/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "shim/recorder/clock.h"
+#include "shim/recorder/recorder_state.h"
+#include "shim/recorder/say.h"
+#include "shim/recorder/sender.h"
+#include "shim/recorder/stacks.h"
+
+namespace ddbg::shim {
+
+constinit thread_local ThreadState g_thread [[gnu::tls_model("initial-exec")]] = {};
+
+namespace {
+
+// Before the first recorder and in a forked child *g_live is 0; a fresh thread's token is 0 too, so the slow path is
+// told apart by t.slot. A page of its own, since MADV_WIPEONFORK works on pages.
+constinit volatile uint64_t g_never_live = 0;
+constinit Recorder* g_recorder = nullptr;
+constinit uint64_t g_generations = 0;
+constinit std::atomic<int> g_starting{0};   // 1 while one thread makes the recorder
+constinit std::atomic<bool> g_failed{false};
+
+int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
+
+bool MakeLivePage(uint64_t generation) {
+  void* page = mmap(nullptr, PageSize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return false;
+  madvise(page, PageSize(), MADV_WIPEONFORK);
+  *static_cast<volatile uint64_t*>(page) = generation;
+  g_live = static_cast<const volatile uint64_t*>(page);
+  return true;
+}
+
+// Sealed against shrinking: the collector maps it and must never see SIGBUS.
+int MakeRegionFile() {
+  int fd = static_cast<int>(syscall(SYS_memfd_create, "ddbg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (fd < 0) return -1;
+  // Out of the way of programs that use or close low numbers.
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+  if (high >= 0) {
+    close(fd);
+    fd = high;
+  }
+  if (ftruncate(fd, kRegionBytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+bool MakeRegion(Recorder* recorder) {
+  recorder->memfd = MakeRegionFile();
+  if (recorder->memfd < 0) return false;
+  void* base = mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, recorder->memfd, 0);
+  if (base == MAP_FAILED) {
+    close(recorder->memfd);
+    return false;
+  }
+  // A child must not write into its parent's rings: it has none until it records itself.
+  madvise(base, kRegionBytes, MADV_DONTFORK);
+  recorder->region.base = static_cast<unsigned char*>(base);
+  RegionHeader* header = new (base) RegionHeader{};
+  header->magic = kRegionMagic;
+  header->version = kRegionVersion;
+  header->max_threads = kMaxThreads;
+  header->region_bytes = kRegionBytes;
+  header->cells_offset = kCellsOffset;
+  header->clock_kind = g_clock;
+  header->pid = recorder->pid;
+  header->clock_start = TakeClockSample(g_clock);
+  return true;
+}
+
+void RecordExitCode(int status, void*) {
+  Recorder* recorder = g_recorder;
+  if (!recorder || *g_live != recorder->generation) return;
+  RegionHeader* header = recorder->region.header();
+  header->exit_code = status;
+  header->exit_seen.store(1, std::memory_order_release);
+}
+
+// once per image: a forked child inherits the registration
+void RegisterExitHook() {
+  static bool registered = false;
+  if (registered) return;
+  registered = true;
+  on_exit(RecordExitCode, nullptr);
+}
+
+bool Start() {
+  // No constructor of ours may run for a Recorder in a process that never records, so it is made here.
+  void* memory = mmap(nullptr, sizeof(Recorder), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  Recorder* recorder = new (memory) Recorder;
+  recorder->settings = ReadSettings();
+  if (!recorder->settings.on) {
+    g_off.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  recorder->pid = getpid();
+  recorder->launcher = ReadLauncherWords();
+  g_clock = ChooseClock();
+  if (!MakeRegion(recorder)) {
+    Say("no shared memory for recording (%s): the job runs on, nothing is recorded", strerror(errno));
+    return false;
+  }
+  StartStacks(recorder->settings.stacks);
+  recorder->generation = ++g_generations;
+  g_recorder = recorder;
+  if (!MakeLivePage(recorder->generation)) return false;
+  RegisterExitHook();
+  if (!StartSender(recorder)) Say("no thread for sending (%s): only a crash-safe part is kept", strerror(errno));
+  return true;
+}
+
+// A forked child: what the parent had is not ours. Its region is not even mapped (MADV_DONTFORK).
+void ForgetParent() {
+  g_recorder = nullptr;
+  g_live = &g_never_live;
+  g_starting.store(0, std::memory_order_relaxed);
+  g_thread = {};
+}
+
+// One thread makes the recorder. Another that arrives meanwhile passes through: it must not wait.
+bool EnsureStarted() {
+  if (g_recorder && *g_live == g_recorder->generation) return true;
+  if (g_recorder && g_recorder->pid != getpid()) ForgetParent();
+  if (g_failed.load(std::memory_order_relaxed)) return false;
+  int expected = 0;
+  if (!g_starting.compare_exchange_strong(expected, 1, std::memory_order_acquire)) return false;
+  bool started = Start();
+  if (!started) g_failed.store(true, std::memory_order_relaxed);
+  return started;
+}
+
+void AttachLane(LaneWriter* lane, const Region& region, uint32_t slot, uint32_t id) {
+  lane->state = &region.slot(slot)->lane[id];
+  lane->cells = region.cells(slot, id);
+  lane->mask = kLaneCells[id] - 1;
+  // A slot that an ended thread has left goes on where that one stopped.
+  lane->head = lane->state->head.load(std::memory_order_relaxed);
+  lane->written = lane->state->written.load(std::memory_order_acquire);
+}
+
+bool ClaimSlot(ThreadState& t) {
+  const Region& region = g_recorder->region;
+  uint32_t tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  for (uint32_t i = 0; i < kMaxThreads; ++i) {
+    uint32_t free = 0;
+    ThreadSlot* slot = region.slot(i);
+    if (slot->tid.load(std::memory_order_relaxed) != 0) continue;
+    // acquire: pairs with the sender's release when it freed the slot
+    if (!slot->tid.compare_exchange_strong(free, tid, std::memory_order_acquire)) continue;
+    for (uint32_t lane = 0; lane < kLanes; ++lane) AttachLane(&t.lane[lane], region, i, lane);
+    t.slot = slot;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+constinit const volatile uint64_t* g_live = &g_never_live;
+constinit std::atomic<bool> g_off{false};
+constinit ClockKind g_clock = ClockKind::kMonotonic;
+
+Recorder* CurrentRecorder() noexcept { return g_recorder; }
+const Settings& CurrentSettings() noexcept { return g_recorder->settings; }
+
+ThreadState* EnterSlow(uintptr_t frame) noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return nullptr;
+  ThreadState& t = g_thread;
+  int saved_errno = errno;
+  if (!EnsureStarted()) {
+    errno = saved_errno;
+    return nullptr;
+  }
+  uint64_t live = *g_live;
+  if (t.token != live) {
+    uintptr_t guard = t.guard;
+    t = {};
+    t.token = live;
+    t.guard = guard;
+  }
+  bool nested = frame < t.guard;
+  if (!nested && !t.slot && !ClaimSlot(t)) {
+    // Any slot's counter does: the sum over all is what is told.
+    g_recorder->region.slot(0)->lost[kLossNoThreadSlot].fetch_add(1, std::memory_order_relaxed);
+  }
+  errno = saved_errno;
+  if (nested || !t.slot) return nullptr;
+  t.guard = frame;
+  return &t;
+}
+
+bool HasRoomSlow(LaneWriter& lane, uint64_t cells) noexcept {
+  // acquire: the collector has read the cells below `written` before we overwrite them
+  lane.written = lane.state->written.load(std::memory_order_acquire);
+  return lane.head - lane.written + cells <= lane.mask + 1;
+}
+
+void CountLost(ThreadState& t, LaneId id, uint64_t ticks) noexcept {
+  LaneWriter& lane = t.lane[id];
+  if (lane.lost == 0) lane.lost_first = ticks;
+  lane.lost_last = ticks;
+  ++lane.lost;
+  t.slot->lost[kLossRingFull].fetch_add(1, std::memory_order_relaxed);
+}
+
+void WriteLost(ThreadState& t, LaneId id) noexcept {
+  LaneWriter& lane = t.lane[id];
+  if (!HasRoom(lane, 2)) return;
+  Record lost = {};
+  lost.call = kCallLost;
+  lost.start = lane.lost_first;
+  lost.duration = lane.lost_last - lane.lost_first;
+  lost.count = lane.lost;
+  lost.aux = kLossRingFull;
+  lost.peer = kNoPeer;
+  lane.lost = 0;
+  Push(t, id, lost);
+}
+
+bool PushDefinition(ThreadState& t, std::string_view bytes) noexcept {
+  LaneWriter& lane = t.lane[kVitalLane];
+  uint64_t cells = 1 + (bytes.size() + kCellBytes - 1) / kCellBytes;
+  if (cells > lane.mask) {
+    t.slot->lost[kLossDefinitionTooLarge].fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (!HasRoom(lane, cells)) return false;
+  Record head = {};
+  head.call = kCallDefinition;
+  head.count = bytes.size();
+  lane.cells[lane.head & lane.mask] = head;
+  for (uint64_t done = 0, i = 1; done < bytes.size(); done += kCellBytes, ++i) {
+    uint64_t part = bytes.size() - done < kCellBytes ? bytes.size() - done : kCellBytes;
+    memcpy(static_cast<void*>(&lane.cells[(lane.head + i) & lane.mask]), bytes.data() + done, part);
+  }
+  lane.head += cells;
+  lane.state->head.store(lane.head, std::memory_order_release);
+  return true;
+}
+
+void FlushPoll(ThreadState& t, LaneId lane) noexcept {
+  if (t.poll.key == 0) return;
+  // Written up to here already? Then the row ended exactly at a snapshot.
+  if (t.poll.record.count * 2 != t.poll.next_write || t.poll.record.count == 0) Push(t, lane, t.poll.record);
+  t.poll.key = 0;
+}
+
+void ClosePoll(ThreadState& t, LaneId lane, uint64_t key) noexcept {
+  const Record& now = t.slot->in_flight.half[0];
+  PollRun& poll = t.poll;
+  if (poll.key != key) {
+    FlushPoll(t, lane);
+    poll.record = now;
+    poll.record.count = 0;
+    poll.record.flags |= kFlagNothingDone;
+    poll.key = key;
+    poll.next_write = 1;
+  }
+  ++poll.record.count;
+  poll.record.duration = Now() - poll.record.start;
+  if (poll.record.count == poll.next_write) {
+    Push(t, lane, poll.record);
+    poll.next_write *= 2;
+  }
+  EndInFlight(t);
+}
+
+void* Scratch(ThreadState& t, uint64_t bytes) noexcept {
+  if (bytes <= t.scratch_bytes) return t.scratch;
+  uint64_t size = 65536;
+  while (size < bytes) size *= 2;
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (t.scratch) munmap(t.scratch, t.scratch_bytes);
+  t.scratch = memory;
+  t.scratch_bytes = size;
+  return memory;
+}
+
+void NoteAbort() noexcept {
+  if (g_recorder) g_recorder->region.header()->abort_seen.store(1, std::memory_order_release);
+}
+
+}  // namespace ddbg::shim

@@ -1,0 +1,27 @@
+// The process-wide part of the recorder: made on the first recorded call, replaced in a forked child that records.
+// For shim/recorder only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+
+#include "proto/ring_layout.h"
+#include "shim/recorder/identity.h"
+#include "shim/recorder/settings.h"
+
+namespace ddbg::shim {
+
+struct Recorder {
+  Settings settings;
+  Region region;
+  int memfd = -1;
+  pid_t pid = 0;
+  uint64_t generation = 0;
+  LauncherWords launcher;       // read on the application's thread: it may change its environment later
+  std::atomic<bool> ready{false};
+};
+
+Recorder* CurrentRecorder() noexcept;
+
+}  // namespace ddbg::shim

@@ -1,0 +1,169 @@
+#include "shim/recorder/sender.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "proto/batch_encoder.h"
+#include "proto/socket_path.h"
+#include "shim/recorder/clock.h"
+#include "shim/recorder/collector_start.h"
+#include "shim/recorder/link.h"
+#include "shim/recorder/modules.h"
+#include "shim/recorder/recorder_state.h"
+#include "shim/recorder/say.h"
+#include "shim/recorder/stacks.h"
+
+namespace ddbg::shim {
+namespace {
+
+constexpr int64_t kMinPauseNs = 1'000'000;
+constexpr int64_t kMaxPauseNs = 50'000'000;
+constexpr int64_t kHouseworkNs = 1'000'000'000;
+constexpr size_t kStackBytes = 512 * 1024;
+
+class Sender {
+ public:
+  explicit Sender(Recorder* recorder)
+      : recorder_(recorder), link_(SocketPath(recorder->settings), FindCollector(recorder->settings.collector)) {}
+
+  void Run() {
+    for (;;) {
+      if (link_.state() == Link::State::kDown && !Reconnect()) {
+        Pause(kMaxPauseNs);
+        continue;
+      }
+      Calibrate(recorder_->region.header());
+      Housework();
+      Pause(PauseAfter(Drain()));
+    }
+  }
+
+ private:
+  static std::string SocketPath(const Settings& settings) {
+    char path[PATH_MAX];
+    if (settings.socket[0]) {
+      if (SocketPathFits(settings.socket)) return settings.socket;
+      Say("DDBG_SOCKET is longer than the %zu bytes a socket path may have; nothing is recorded", kSocketPathBytes - 1);
+      return "";
+    }
+    return DefaultSocketPath(path, sizeof(path)) ? path : "";
+  }
+
+  bool Reconnect() {
+    if (hello_.empty())
+      hello_ = EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
+    if (!link_.Connect(hello_, recorder_->memfd)) return false;
+    // What the last collector took but did not write is sent again.
+    for (uint32_t i = 0; i < kMaxThreads; ++i)
+      for (LaneState& lane : recorder_->region.slot(i)->lane)
+        lane.sent.store(lane.written.load(std::memory_order_acquire), std::memory_order_relaxed);
+    modules_version_ = 0;
+    return true;
+  }
+
+  void Housework() {
+    int64_t now = MonotonicNs();
+    if (modules_version_ && now - housework_ns_ < kHouseworkNs) return;
+    housework_ns_ = now;
+    uint64_t version = ModulesVersion();
+    if (version != modules_version_ && link_.Send(EncodeModules())) modules_version_ = version;
+    FreeSlotsOfEndedThreads();
+  }
+
+  void FreeSlotsOfEndedThreads() {
+    for (uint32_t i = 0; i < kMaxThreads; ++i) {
+      ThreadSlot* slot = recorder_->region.slot(i);
+      uint32_t tid = slot->tid.load(std::memory_order_relaxed);
+      if (tid == 0 || syscall(SYS_tgkill, recorder_->pid, tid, 0) == 0) continue;
+      bool drained = true;
+      for (LaneState& lane : slot->lane)
+        drained = drained && lane.written.load(std::memory_order_acquire) == lane.head.load(std::memory_order_acquire);
+      // release: the next owner sees the lanes as they are
+      if (drained) slot->tid.store(0, std::memory_order_release);
+    }
+  }
+
+  // Cells found, over all lanes.
+  uint64_t Drain() {
+    uint64_t found = 0;
+    TickMapper mapper = MakeTickMapper(*recorder_->region.header());
+    for (uint32_t i = 0; i < kMaxThreads; ++i) {
+      if (recorder_->region.slot(i)->tid.load(std::memory_order_acquire) == 0) continue;
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        found += DrainLane(i, lane, mapper);
+        if (link_.state() == Link::State::kDown) return found;
+      }
+    }
+    return found;
+  }
+
+  uint64_t DrainLane(uint32_t slot, uint32_t lane_id, const TickMapper& mapper) {
+    LaneState& lane = recorder_->region.slot(slot)->lane[lane_id];
+    // acquire: pairs with the release in Push
+    uint64_t head = lane.head.load(std::memory_order_acquire), sent = lane.sent.load(std::memory_order_relaxed);
+    uint64_t found = head - sent;
+    while (sent < head) {
+      chunk_.clear();
+      uint64_t got_to = EncodeLane(recorder_->region, slot, lane_id, sent, head, mapper, &chunk_);
+      if (got_to == sent || !link_.Send(chunk_)) break;
+      sent = got_to;
+      lane.sent.store(sent, std::memory_order_relaxed);
+    }
+    return found;
+  }
+
+  // Often when there is much, seldom when there is little.
+  int64_t PauseAfter(uint64_t found) {
+    if (found > kLaneCells[kBulkLane] / 8) pause_ns_ /= 2;
+    else if (found < kLaneCells[kBulkLane] / 32) pause_ns_ *= 2;
+    if (pause_ns_ < kMinPauseNs) pause_ns_ = kMinPauseNs;
+    if (pause_ns_ > kMaxPauseNs) pause_ns_ = kMaxPauseNs;
+    return pause_ns_;
+  }
+
+  static void Pause(int64_t ns) {
+    timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&t, nullptr);
+  }
+
+  Recorder* recorder_;
+  Link link_;
+  std::string hello_;
+  std::string chunk_;
+  uint64_t modules_version_ = 0;
+  int64_t housework_ns_ = 0;
+  int64_t pause_ns_ = 10'000'000;
+};
+
+void* RunSender(void* recorder) {
+  prctl(PR_SET_NAME, "ddbg", 0, 0, 0);
+  // Never destroyed: it runs until the process ends.
+  Sender* sender = new Sender(static_cast<Recorder*>(recorder));
+  sender->Run();
+  return nullptr;
+}
+
+}  // namespace
+
+bool StartSender(Recorder* recorder) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  bool created = pthread_create(&thread, &attributes, RunSender, recorder) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return created;
+}
+
+}  // namespace ddbg::shim

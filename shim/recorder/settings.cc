@@ -1,0 +1,69 @@
+#include "shim/recorder/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/recorder/say.h"
+
+namespace ddbg::shim {
+namespace {
+
+void Copy(const char* value, char* out, size_t size, const char* name) {
+  if (!value) return;
+  if (strlen(value) >= size) {
+    Say("%s is too long and is ignored", name);
+    return;
+  }
+  strcpy(out, value);
+}
+
+StackMode ParseStacks(const char* value) {
+  if (!value || !*value || !strcmp(value, "all")) return StackMode::kAll;
+  if (!strcmp(value, "comm")) return StackMode::kComm;
+  if (!strcmp(value, "off") || !strcmp(value, "0")) return StackMode::kOff;
+  Say("DDBG_STACKS=%s is none of all, comm, off; using all", value);
+  return StackMode::kAll;
+}
+
+// Relative to where the program is now: it may change directory later.
+void ResolveDir(const char* value, char* out, size_t size) {
+  if (!value || !*value) value = "ddbg-runs";
+  if (value[0] == '/') {
+    Copy(value, out, size, "DDBG_DIR");
+    return;
+  }
+  char cwd[PATH_MAX];
+  if (!getcwd(cwd, sizeof(cwd))) strcpy(cwd, "/tmp");
+  int n = snprintf(out, size, "%s/%s", cwd, strncmp(value, "./", 2) == 0 ? value + 2 : value);
+  if (n < 0 || static_cast<size_t>(n) >= size) {
+    Say("the path of DDBG_DIR is too long; using /tmp/ddbg-runs");
+    strcpy(out, "/tmp/ddbg-runs");
+  }
+}
+
+}  // namespace
+
+bool IsSwitchedOff() {
+  const char* value = getenv("DDBG");
+  return value && (!strcmp(value, "0") || !strcmp(value, "off"));
+}
+
+Settings ReadSettings() {
+  Settings settings;
+  settings.on = !IsSwitchedOff();
+  if (!settings.on) return settings;
+  const char* value = getenv("DDBG");
+  if (value && *value && strcmp(value, "1") && strcmp(value, "on")) Say("DDBG=%s is neither 0 nor 1; recording", value);
+  settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
+  const char* verbose = getenv("DDBG_VERBOSE");
+  settings.verbose = verbose && !strcmp(verbose, "1");
+  ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
+  Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
+  Copy(getenv("DDBG_SOCKET"), settings.socket, sizeof(settings.socket), "DDBG_SOCKET");
+  Copy(getenv("DDBG_COLLECTOR"), settings.collector, sizeof(settings.collector), "DDBG_COLLECTOR");
+  return settings;
+}
+
+}  // namespace ddbg::shim

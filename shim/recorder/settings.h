@@ -1,0 +1,26 @@
+// The switches of this process, read once on the first recorded call, on the application's thread.
+#pragma once
+
+#include <climits>
+
+namespace ddbg::shim {
+
+enum class StackMode { kAll, kComm, kOff };
+
+struct Settings {
+  bool on = true;
+  StackMode stacks = StackMode::kAll;
+  bool verbose = false;
+  char dir[PATH_MAX] = "";        // absolute
+  char run_id[256] = "";          // "" if not given
+  char socket[PATH_MAX] = "";     // "" if not given
+  char collector[PATH_MAX] = "";  // "" if not given
+};
+
+// Reads the environment; a wrong value is said once and ignored.
+Settings ReadSettings();
+
+// DDBG=0? Cheap enough for a process that will never record.
+bool IsSwitchedOff();
+
+}  // namespace ddbg::shim
