@@ -14,7 +14,8 @@
 namespace ddbg::analyzer {
 
 inline constexpr int64_t kNeverReturned = -1;
-inline constexpr uint16_t kUnknownCall = 0xffff;  // a name this build does not know; see Process::foreign_names
+// A name this build does not know: aux is its index in Process::call_names.
+inline constexpr uint16_t kUnknownCall = 0xffff;
 
 // One call, or one half of a Sendrecv, or a completion or loss record (see ring_layout.h for the fields).
 struct Call {
@@ -81,6 +82,7 @@ struct ProcessEnd {
   bool abort_called = false;
   int64_t t_ns = 0;
   std::string source;
+  bool recorded = false;  // the file says so; else loading concluded it
 };
 
 struct KeyValue {

@@ -1,0 +1,142 @@
+#include "analyzer/call_fields.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace ddbg::analyzer {
+namespace {
+
+template <typename... R>
+constexpr uint64_t MaskOf(R... roles) {
+  return (uint64_t{0} | ... | (uint64_t{1} << static_cast<unsigned>(roles)));
+}
+
+// The roles of each call's arguments, as a set.
+constexpr uint64_t kRoles[] = {
+#define DDBG_MPI(name, kind, shape, ...) \
+  []() constexpr {                       \
+    using enum Role;                     \
+    return MaskOf(__VA_ARGS__);          \
+  }(),
+#include "proto/calls_mpi.def"
+#undef DDBG_MPI
+};
+static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Code) < 64);
+
+constexpr std::string_view kKindNames[] = {
+    "init",      "finalize",  "abort",      "collective", "send", "recv", "sendrecv",     "probe",  "mrecv",
+    "send_init", "recv_init", "start",      "wait",       "test", "request_free", "cancel", "comm_create", "comm_free",
+    "comm_name", "type_commit", "type_free",
+};
+static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::TypeFree) + 1);
+
+constexpr std::string_view kOpNames[] = {
+    "",         "MPI_MAX",  "MPI_MIN",  "MPI_SUM",    "MPI_PROD",   "MPI_LAND",    "MPI_BAND",  "MPI_LOR",
+    "MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", "MPI_REPLACE", "MPI_NO_OP", "user",
+};
+static_assert(std::size(kOpNames) == kOpUser + 1);
+
+bool IsCompletionCall(CallKind kind) { return kind == CallKind::Wait || kind == CallKind::Test; }
+
+// A call that ends operations carries the fields of the one it ended, if it was one.
+CallFields FieldsOfEnded(const Call& call, CallFields fields) {
+  bool one = call.aux != 0;
+  fields.operation = fields.count = one;
+  fields.comm = call.comm != 0;
+  fields.peer = fields.tag = one && call.peer != kNoPeer;
+  return fields;
+}
+
+CallFields FieldsOfCompletionCall(const Call& call, CallFields fields) {
+  fields.polls = call.flags & kFlagNothingDone;
+  CallShape shape = call.info().shape;
+  fields.requests = !fields.polls && (shape == CallShape::All || shape == CallShape::Some);
+  if (call.open() || fields.polls || fields.requests) return fields;
+  return FieldsOfEnded(call, fields);
+}
+
+}  // namespace
+
+CallFields FieldsOf(const Call& call) {
+  CallFields fields;
+  if (call.call == kCallCompletion) return FieldsOfEnded(call, fields);
+  if (!call.known()) return fields;
+  CallKind kind = call.info().kind;
+  if (IsCompletionCall(kind)) return FieldsOfCompletionCall(call, fields);
+  uint64_t roles = kRoles[call.call - kFirstCall];
+  auto has = [&](auto... any) { return (roles & MaskOf(any...)) != 0; };
+  bool second = call.flags & kFlagSecondHalf;
+  fields.comm = call.comm != 0;
+  fields.seq = IsCollective(kind) && call.comm != 0 && call.info().shape != CallShape::CreateGroup;
+  fields.count = second ? has(Role::RecvCount, Role::Count) : has(Role::Count);
+  fields.op = has(Role::Op);
+  fields.root = has(Role::Root);
+  fields.peer = has(Role::Dest, Role::Source, Role::Message);
+  fields.tag = has(Role::Tag, Role::Message);
+  fields.recv_side = kind == CallKind::Collective && has(Role::RecvCount) && !call.info().has_request;
+  fields.new_comm = kind == CallKind::CommCreate && !call.info().has_request && call.aux != 0;
+  fields.code = has(Role::Code);
+  fields.polls = kind == CallKind::Probe && (call.flags & kFlagNothingDone);
+  bool numbered = call.info().has_request && kind != CallKind::SendInit && kind != CallKind::RecvInit;
+  fields.operation = numbered && call.aux != 0 && !call.open();
+  return fields;
+}
+
+std::string CallName(const Process& process, const Call& call) {
+  if (call.known()) return std::string(call.info().name);
+  if (call.call != kUnknownCall) return "";
+  if (call.aux < process.call_names.size()) return process.call_names[call.aux];
+  return fmt::format("call {}", call.aux);
+}
+
+std::string_view KindName(CallKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+std::string_view KindName(const Call& call) {
+  if (call.call == kCallCompletion) return "completion";
+  if (call.call == kCallLost) return "lost";
+  return call.known() ? KindName(call.info().kind) : "unknown";
+}
+
+std::string_view OpName(uint8_t op) { return op < std::size(kOpNames) ? kOpNames[op] : std::string_view("user"); }
+
+std::string DatatypeName(const Process& process, uint32_t dtype) {
+  auto found = process.dtypes.find(dtype);
+  if (dtype == 0 || found == process.dtypes.end()) return "";
+  const Datatype& type = found->second;
+  if (!type.name.empty()) return type.name;
+  if (!type.base.empty() && type.elements > 0) return fmt::format("{} x {}", type.elements, type.base);
+  return fmt::format("derived, {} bytes", type.size);
+}
+
+std::optional<uint64_t> CallBytes(const Process& process, const Call& call) {
+  auto found = process.dtypes.find(call.dtype);
+  uint64_t bytes = 0;
+  bool negative = static_cast<int64_t>(call.count) < 0;  // an int that the caller got wrong, kept as it was
+  if (call.dtype == 0 || found == process.dtypes.end() || negative) return std::nullopt;
+  if (__builtin_mul_overflow(call.count, found->second.size, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+std::string_view PeerWord(int32_t peer) {
+  switch (peer) {
+    case kAnySource: return "any";
+    case kProcNull: return "null";
+    case kRootSelf: return "root";
+    default: return "";
+  }
+}
+
+std::string_view TagWord(int32_t tag) { return tag == kAnyTag ? "any" : ""; }
+
+std::string PeerText(int32_t peer) {
+  std::string_view word = PeerWord(peer);
+  return word.empty() ? std::to_string(peer) : std::string(word);
+}
+
+std::string TagText(int32_t tag) {
+  std::string_view word = TagWord(tag);
+  return word.empty() ? std::to_string(tag) : std::string(word);
+}
+
+}  // namespace ddbg::analyzer

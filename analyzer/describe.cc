@@ -1,0 +1,93 @@
+#include "analyzer/describe.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyzer/comm_name.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+std::string PeerName(int32_t peer) {
+  switch (peer) {
+    case kAnySource: return "any source";
+    case kProcNull: return "nobody (MPI_PROC_NULL)";
+    case kRootSelf: return "MPI_ROOT";
+    default: return fmt::format("rank {}", peer);
+  }
+}
+
+std::string TagName(int32_t tag) { return tag == kAnyTag ? "any tag" : fmt::format("tag {}", tag); }
+
+bool IsRooted(CallShape shape) {
+  return shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Gather ||
+         shape == CallShape::Scatter || shape == CallShape::VaryRooted;
+}
+
+std::string Amount(const Process& process, const Call& call) {
+  std::string type = DatatypeName(process, call.dtype);
+  return type.empty() ? fmt::format("{} elements", static_cast<int64_t>(call.count))
+                      : fmt::format("{} × {}", static_cast<int64_t>(call.count), type);
+}
+
+std::string CollectiveArguments(const Process& process, const Call& call) {
+  CallShape shape = call.info().shape;
+  std::string text;
+  auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Allreduce ||
+      shape == CallShape::Gather || shape == CallShape::Scatter || shape == CallShape::Allgather ||
+      shape == CallShape::Alltoall)
+    add(call.flags & kFlagInPlace ? std::string("in place") : Amount(process, call));
+  if (call.op) add(std::string(OpName(call.op)));
+  if (IsRooted(shape)) add(call.peer == kRootSelf ? "MPI_ROOT" : fmt::format("root {}", call.peer));
+  return text;
+}
+
+std::string Arguments(const Process& process, const Call& call) {
+  if (!call.known()) return "";
+  switch (call.info().kind) {
+    case CallKind::Collective: return CollectiveArguments(process, call);
+    case CallKind::Send: case CallKind::SendInit:
+      return fmt::format("{}, to {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
+    case CallKind::Recv: case CallKind::RecvInit: case CallKind::Mrecv:
+      return fmt::format("{}, from {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
+    case CallKind::Sendrecv:
+      return fmt::format("{}, {} {}, {}", Amount(process, call), call.flags & kFlagSecondHalf ? "from" : "to",
+                         PeerName(call.peer), TagName(call.tag));
+    case CallKind::Probe: return fmt::format("from {}, {}", PeerName(call.peer), TagName(call.tag));
+    case CallKind::Abort: return fmt::format("code {}", call.tag);
+    case CallKind::Wait: case CallKind::Test:
+      return call.info().shape == CallShape::One ? "" : fmt::format("{} requests", call.count);
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::string DescribeCall(const Process& process, const Call& call) {
+  std::string arguments = Arguments(process, call), text = CallName(process, call);
+  if (!arguments.empty()) text += "(" + arguments + ")";
+  if (call.comm == 0) return text;
+  text += " on " + CommName(process, call.comm);
+  if (call.known() && IsCollective(call.info().kind)) text += fmt::format(" #{}", call.seq);
+  return text;
+}
+
+std::string RankList(const std::vector<int32_t>& ranks) {
+  if (ranks.empty()) return "no rank";
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+  std::string text = "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (i > 0) text += ", ";
+    if (end - i >= 3) text += fmt::format("{} to {}", ranks[i], ranks[end - 1]);
+    else if (end - i == 2) text += fmt::format("{}, {}", ranks[i], ranks[i + 1]);
+    else text += fmt::format("{}", ranks[i]);
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace ddbg::analyzer

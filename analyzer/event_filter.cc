@@ -1,0 +1,172 @@
+#include "analyzer/event_filter.h"
+
+#include <fmt/format.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <charconv>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/call_fields.h"
+#include "analyzer/comm_name.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool NameMatches(std::string_view name, std::string_view wanted) {
+  if (EqualIgnoringCase(name, wanted)) return true;
+  size_t prefix = name.find('_');
+  return prefix != name.npos && EqualIgnoringCase(name.substr(prefix + 1), wanted);
+}
+
+int64_t ToNs(double seconds) {
+  double ns = seconds * 1e9;
+  if (ns >= 9.2e18) return INT64_MAX;
+  return ns <= -9.2e18 ? INT64_MIN : static_cast<int64_t>(ns);
+}
+
+// The filter for the events of one process, with what is costly decided once.
+class ProcessFilter {
+ public:
+  ProcessFilter(const Process& process, const EventFilter& filter) : process_(process), filter_(filter) {
+    for (const auto& [id, comm] : process.comms) {
+      if (!filter.comm.empty() && CommMatches(process, id, filter.comm)) comms_.insert(id);
+    }
+  }
+
+  bool Passes(const Call& call) {
+    if (!filter_.comm.empty() && !comms_.count(call.comm)) return false;
+    if (!filter_.kind.empty() && KindName(call) != filter_.kind) return false;
+    return filter_.call.empty() || CallMatches(call);
+  }
+
+ private:
+  bool CallMatches(const Call& call) {
+    if (call.call == kUnknownCall) return NameMatches(CallName(process_, call), filter_.call);
+    auto [known, fresh] = calls_.try_emplace(call.call);
+    if (fresh) known->second = NameMatches(CallName(process_, call), filter_.call);
+    return known->second;
+  }
+
+  const Process& process_;
+  const EventFilter& filter_;
+  std::set<uint32_t> comms_;
+  std::unordered_map<uint16_t, bool> calls_;
+};
+
+// The events of one process that are left to be shown.
+struct Cursor {
+  size_t process, next, end;
+  int64_t at_ns;
+};
+
+struct Later {
+  bool operator()(const Cursor& a, const Cursor& b) const {
+    return std::tie(a.at_ns, a.process) > std::tie(b.at_ns, b.process);
+  }
+};
+
+// Calls of one process that lie in [from, to] of its own clock, wholly or in part. One that is open has no end.
+class Window {
+ public:
+  Window(int64_t from, int64_t to) : from_(from), to_(to) {}
+
+  // One past the last call that can be in it.
+  size_t End(const std::vector<Call>& calls) const {
+    auto end = std::partition_point(calls.begin(), calls.end(), [&](const Call& c) { return c.start_ns <= to_; });
+    return end - calls.begin();
+  }
+  bool Has(const Call& call) const { return call.open() || call.start_ns >= from_ - call.duration_ns; }
+
+ private:
+  int64_t from_, to_;
+};
+
+// From and to on the axis, far enough from the ends of int64 to be shifted.
+std::pair<int64_t, int64_t> TimeWindow(const Timeline& timeline, const EventFilter& filter) {
+  int64_t from = filter.from_s ? ToNs(*filter.from_s) : INT64_MIN / 2;
+  int64_t to = filter.to_s ? ToNs(*filter.to_s) : INT64_MAX / 2;
+  if (filter.last_s) from = std::max(from, timeline.end_ns() - ToNs(*filter.last_s));
+  return {std::max(from, INT64_MIN / 2), std::min(to, INT64_MAX / 2)};
+}
+
+}  // namespace
+
+Result<std::set<int32_t>> ParseRanks(std::string_view text) {
+  std::set<int32_t> ranks;
+  std::string_view rest = text;
+  auto number = [&](int32_t* out) {
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *out);
+    bool ok = error == std::errc() && *out >= 0;
+    if (ok) rest.remove_prefix(end - rest.data());
+    return ok;
+  };
+  Error error{fmt::format("\"{}\" is no list of ranks such as 0,3,8-11", text)};
+  for (;;) {
+    int32_t first = 0, last = 0;
+    if (!number(&first)) return error;
+    last = first;
+    if (rest.starts_with('-')) {
+      rest.remove_prefix(1);
+      if (!number(&last) || last < first || last - first > 10'000'000) return error;
+    }
+    for (int32_t rank = first; rank <= last; ++rank) ranks.insert(ranks.end(), rank);
+    if (rest.empty()) return ranks;
+    if (!rest.starts_with(',')) return error;
+    rest.remove_prefix(1);
+  }
+}
+
+Result<void> CheckFilter(const EventFilter& filter) {
+  std::string kinds = "completion, lost";
+  bool known = filter.kind.empty() || filter.kind == "completion" || filter.kind == "lost" || filter.kind == "unknown";
+  for (int kind = 0; kind <= static_cast<int>(CallKind::TypeFree); ++kind) {
+    std::string_view name = KindName(static_cast<CallKind>(kind));
+    known = known || name == filter.kind;
+    kinds += fmt::format(", {}", name);
+  }
+  if (!known) return Error{fmt::format("there is no kind \"{}\"; the kinds are {}", filter.kind, kinds)};
+  if (filter.from_s && filter.to_s && *filter.from_s > *filter.to_s) {
+    return Error{fmt::format("--from {} is after --to {}", *filter.from_s, *filter.to_s)};
+  }
+  return {};
+}
+
+void ForEachEvent(const Run& run, const Timeline& timeline, const EventFilter& filter,
+                  const std::function<bool(const Event&)>& show) {
+  auto [from, to] = TimeWindow(timeline, filter);
+  std::vector<ProcessFilter> filters;
+  std::vector<Window> windows;
+  std::priority_queue<Cursor, std::vector<Cursor>, Later> cursors;
+  for (size_t i = 0; i < run.processes.size(); ++i) {
+    const Process& process = run.processes[i];
+    filters.emplace_back(process, filter);
+    windows.emplace_back(timeline.Back(i, from), timeline.Back(i, to));
+    if (!filter.ranks.empty() && !filter.ranks.count(process.rank())) continue;
+    size_t end = windows[i].End(process.calls);
+    if (end > 0) cursors.push({i, 0, end, timeline.At(i, process.calls[0].start_ns)});
+  }
+  uint64_t shown = 0;
+  while (!cursors.empty()) {
+    Cursor cursor = cursors.top();
+    cursors.pop();
+    const std::vector<Call>& calls = run.processes[cursor.process].calls;
+    const Call& call = calls[cursor.next];
+    if (windows[cursor.process].Has(call) && filters[cursor.process].Passes(call)) {
+      if (filter.limit && shown++ == filter.limit) return;
+      if (!show({cursor.process, cursor.next, cursor.at_ns})) return;
+    }
+    if (++cursor.next == cursor.end) continue;
+    cursor.at_ns = timeline.At(cursor.process, calls[cursor.next].start_ns);
+    cursors.push(cursor);
+  }
+}
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,128 @@
+// Rule 1: a process that ended by itself in the middle of the job. Those the launcher took down afterwards, and a stop
+// that hit everyone, are not faults.
+#include <signal.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyzer/context.h"
+#include "analyzer/describe.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+// Ranks whose open call cannot return without `process`.
+std::vector<std::string> Waiters(Context& context, size_t process) {
+  std::vector<std::string> evidence;
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    const Situation& s = context.situation(i);
+    if (i == process || s.open_call == kNoIndex || !s.alive_at_end()) continue;
+    evidence.push_back(fmt::format("rank {} was {}", context.rank(i), context.WhereIs(i)));
+    if (evidence.size() >= 8) break;
+  }
+  return evidence;
+}
+
+std::string Place(Context& context, size_t process) {
+  const Situation& s = context.situation(process);
+  size_t call = s.open_call != kNoIndex ? s.open_call : s.last_call;
+  if (call == kNoIndex) return "before its first MPI call";
+  std::string line = context.Line(process, call);
+  return fmt::format("{} {}{}", s.open_call != kNoIndex ? "inside" : "after", context.Describe(process, call),
+                     line.empty() ? "" : " at " + line);
+}
+
+Finding Killed(Context& context, size_t process) {
+  Finding finding;
+  const ProcessEnd& end = context.process(process).end;
+  finding.kind = "process_killed";
+  finding.first.field = "process";
+  finding.first.expected = "running";
+  finding.first.actual = SignalName(end.code);
+  finding.summary = fmt::format("Rank {} (pid {}) was ended by {}{} {}.", context.rank(process), context.process(process).pid,
+                                SignalName(end.code), end.core_dumped ? " with a core dump" : "", Place(context, process));
+  return finding;
+}
+
+Finding Exited(Context& context, size_t process) {
+  Finding finding;
+  const Process& p = context.process(process);
+  const Situation& s = context.situation(process);
+  bool in_init = !s.initialized;
+  finding.kind = in_init ? "init_error" : "early_exit";
+  finding.wont_start = in_init;
+  finding.first.field = "process";
+  finding.first.expected = "running";
+  finding.first.actual = DescribeEnd(p.end);
+  std::string how = "";
+  if (p.end.abort_called) how = " by MPI_Abort";
+  else if (s.open_call != kNoIndex) how = ", which the MPI library does on an error inside a call";
+  finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process), p.pid,
+                                DescribeEnd(p.end), Place(context, process), how);
+  return finding;
+}
+
+Finding AllStopped(Context& context) {
+  // SIGKILL lets nobody say goodbye and is no user's Ctrl-C: worth a verdict of its own, with its doubt.
+  Finding finding;
+  finding.kind = "process_killed";
+  finding.confidence = 0.5;
+  for (size_t i = 0; i < context.run.processes.size(); ++i)
+    if (context.situation(i).end == EndCause::kStopped) finding.culprit_ranks.push_back(context.rank(i));
+  std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+  finding.first.field = "process";
+  finding.first.expected = "running";
+  finding.first.actual = "SIGKILL";
+  finding.summary = fmt::format("{} were ended by SIGKILL at once, from outside the job; nothing was wrong before.",
+                                RankList(finding.culprit_ranks));
+  for (size_t i = 0; i < context.run.processes.size(); ++i)
+    if (context.situation(i).end == EndCause::kStopped)
+      finding.evidence.push_back(fmt::format("rank {}: {}", context.rank(i), Place(context, i)));
+  return finding;
+}
+
+bool AllKilled(const Context& context) {
+  if (!context.situations.stopped_from_outside) return false;
+  for (const Process& process : context.run.processes)
+    if (process.end.how == ProcessEnd::kSignaled && process.end.code == SIGKILL) return true;
+  return false;
+}
+
+void Place(Context& context, size_t process, Finding* finding) {
+  const Situation& s = context.situation(process);
+  BadEvent where = context.Event(process, s.open_call != kNoIndex ? s.open_call : s.last_call);
+  where.field = finding->first.field;
+  where.expected = finding->first.expected;
+  where.actual = finding->first.actual;
+  where.t_ns = context.process(process).end.t_ns;
+  finding->first = where;
+}
+
+}  // namespace
+
+std::vector<Finding> FindProcessEnds(Context& context) {
+  std::vector<Finding> findings;
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    if (context.situation(i).end != EndCause::kOwn) continue;
+    Finding finding = context.process(i).end.how == ProcessEnd::kSignaled ? Killed(context, i) : Exited(context, i);
+    finding.culprit_ranks = {context.rank(i)};
+    finding.proof = Proof::kOwnEnd;
+    Place(context, i, &finding);
+    finding.evidence = Waiters(context, i);
+    findings.push_back(std::move(finding));
+  }
+  if (findings.empty() && AllKilled(context)) {
+    Finding finding = AllStopped(context);
+    for (size_t i = 0; i < context.run.processes.size(); ++i)
+      if (context.situation(i).end == EndCause::kStopped) {
+        Place(context, i, &finding);
+        break;
+      }
+    finding.proof = Proof::kUnknown;  // anything that was wrong before explains more
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,128 @@
+// Point-to-point ends without a partner: a receive that waits for what was sent under another tag, and, in a job that
+// ended well, messages nobody ever received.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "analyzer/context.h"
+#include "analyzer/describe.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+class UnmatchedRule {
+ public:
+  explicit UnmatchedRule(Context& context) : context_(context) {}
+
+  std::vector<Finding> Find() {
+    if (AnyLoss()) return {};  // a lost half looks like a missing one
+    for (const auto& [channel, ends] : context_.messages.channels) {
+      if (!BothTraced(channel)) continue;
+      LookForNearMiss(channel, ends);
+      LookForLeftover(channel, ends);
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  bool AnyLoss() const {
+    for (const Process& process : context_.run.processes) {
+      if (process.lost_total() > 0 || !process.damage.empty()) return true;
+      for (const Call& call : process.calls)
+        if (call.call == kCallLost || call.call == kUnknownCall) return true;
+    }
+    return !context_.run.unreadable.empty();
+  }
+
+  bool BothTraced(const Channel& channel) const {
+    const CommGroup* group = context_.matching.Group(channel.comm_uid);
+    return group && group->complete();
+  }
+
+  // Is the process in a call that waits for this very end?
+  bool IsWaitedFor(const End& end) const {
+    const Situation& s = context_.situation(end.process);
+    if (s.open_call == kNoIndex || !s.alive_at_end()) return false;
+    if (end.operation == 0) return s.open_call == end.call || s.open_call + 1 == end.call;
+    auto detail = context_.process(end.process).open_detail.find(s.open_call);
+    if (detail == context_.process(end.process).open_detail.end()) return false;
+    const std::vector<uint64_t>& requests = detail->second.requests;
+    return std::find(requests.begin(), requests.end(), end.operation) != requests.end();
+  }
+
+  void LookForNearMiss(const Channel& channel, const ChannelEnds& ends) {
+    for (const End& receive : ends.receives) {
+      if (receive.partner != kNoIndex || receive.completed || !IsWaitedFor(receive)) continue;
+      for (const End& send : ends.sends)
+        if (send.partner == kNoIndex) return ReportNearMiss(receive, send);
+    }
+    (void)channel;
+  }
+
+  void ReportNearMiss(const End& receive, const End& send) {
+    Finding finding;
+    finding.kind = "p2p_unmatched";
+    finding.proof = Proof::kMissing;
+    finding.first = context_.Event(receive.process, receive.call);
+    finding.first.field = "tag";
+    finding.first.actual = std::to_string(receive.tag);
+    finding.first.expected = std::to_string(send.tag);
+    finding.culprit_ranks = {context_.rank(receive.process), context_.rank(send.process)};
+    std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+    std::string line = context_.Line(receive.process, receive.call), sent = context_.Line(send.process, send.call);
+    finding.summary = fmt::format("Rank {} waits in {}{} for a message that rank {} sent under another tag: {}{}.",
+                                  context_.rank(receive.process), context_.Describe(receive.process, receive.call),
+                                  line.empty() ? "" : " at " + line, context_.rank(send.process),
+                                  context_.Describe(send.process, send.call), sent.empty() ? "" : " at " + sent);
+    finding.evidence = {fmt::format("rank {} is {}", context_.rank(receive.process), context_.WhereIs(receive.process)),
+                        fmt::format("rank {} is {}", context_.rank(send.process), context_.WhereIs(send.process))};
+    finding.confidence = 0.9;
+    findings_.push_back(std::move(finding));
+  }
+
+  bool EndedWell(size_t process) const {
+    const Situation& s = context_.situation(process);
+    return s.finalized && (s.end == EndCause::kNormal || s.end == EndCause::kFailed || s.end == EndCause::kRunning);
+  }
+
+  // Only when both sides are through: before that the receive may still come. A wild receive that was never
+  // resolved could have taken any of them.
+  void LookForLeftover(const Channel& channel, const ChannelEnds& ends) {
+    if (!context_.messages.wild.empty()) return;
+    for (const End& send : ends.sends) {
+      if (send.partner != kNoIndex || !EndedWell(send.process)) continue;
+      const CommGroup* group = context_.matching.Group(channel.comm_uid);
+      for (const Member& member : group->members)
+        if (member.comm_rank == channel.destination && EndedWell(member.process)) return ReportLeftover(member, send, ends);
+    }
+  }
+
+  void ReportLeftover(const Member& receiver, const End& send, const ChannelEnds& ends) {
+    Finding finding;
+    finding.kind = "p2p_unmatched";
+    finding.proof = Proof::kState;
+    finding.first = context_.Event(send.process, send.call);
+    finding.first.field = "receive";
+    finding.first.expected = fmt::format("a receive by rank {}", context_.rank(receiver.process));
+    finding.first.actual = "none";
+    finding.culprit_ranks = {context_.rank(send.process), context_.rank(receiver.process)};
+    std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+    size_t count = std::count_if(ends.sends.begin(), ends.sends.end(), [](const End& e) { return e.partner == kNoIndex; });
+    std::string line = context_.Line(send.process, send.call);
+    finding.summary = fmt::format("{} message{} from rank {} to rank {} {} never received; the first is {}{}.", count,
+                                  count == 1 ? "" : "s", context_.rank(send.process), context_.rank(receiver.process),
+                                  count == 1 ? "was" : "were", context_.Describe(send.process, send.call),
+                                  line.empty() ? "" : " at " + line);
+    finding.confidence = 0.8;
+    findings_.push_back(std::move(finding));
+  }
+
+  Context& context_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> FindUnmatched(Context& context) { return UnmatchedRule(context).Find(); }
+
+}  // namespace ddbg::analyzer

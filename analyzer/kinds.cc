@@ -1,0 +1,73 @@
+#include "analyzer/kinds.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+constexpr std::string_view kControlFlow = "control_flow_divergence";
+constexpr std::string_view kTiming = "timing_divergence";
+constexpr std::string_view kState = "state_corruption";
+constexpr std::string_view kInfrastructure = "infrastructure_discontinuity";
+
+constexpr KindInfo kKinds[] = {
+    {"collective_mismatch", kControlFlow,
+     {"Compare the branch conditions that lead to the two call sites: a rank test, a data-dependent loop, an early return.",
+      "ddbg events RUN --rank R --last 60 shows the calls before it on each side."}},
+    {"argument_mismatch", kControlFlow,
+     {"Find where the differing argument is computed on the culprit: an uneven split, a stale size, another input file.",
+      "Compare the same variable on a rank that agrees with the others."}},
+    {"callsite_mismatch", kControlFlow,
+     {"Look for a collective inside a branch that not every rank takes (if rank == 0: save(); with a barrier in save).",
+      "Move the collective out of the branch, or let every rank take it."}},
+    {"missing_collective", kControlFlow,
+     {"Look at the condition under which the missing rank left the path of its peers.",
+      "ddbg events RUN --rank R --last 60 shows what it did instead."}},
+    {"early_exit", kControlFlow,
+     {"Read the missing rank's own output: an error or a smaller amount of work ended it early.",
+      "Let one rank's error reach all (MPI_Abort, an agreed flag) instead of ending alone."}},
+    {"uncaught_exception", kControlFlow,
+     {"Fix the exception; its traceback is in that rank's output.",
+      "Run Python programs with -m mpi4py so that an exception aborts all ranks."}},
+    {"order_inversion", kControlFlow,
+     {"Give all ranks one order of calls over the two communicators.", "Or use non-blocking collectives and wait for both."}},
+    {"wait_cycle", kControlFlow,
+     {"Give all ranks one order of the operations in the cycle."}},
+    {"p2p_deadlock", kControlFlow,
+     {"Post receives before sends (MPI_Irecv, or MPI_Sendrecv), so that large messages need no buffering.",
+      "It works below the eager limit only: a small test will not show it."}},
+    {"p2p_unmatched", kControlFlow,
+     {"Compare tag, peer and communicator of the two ends.", "Check that every send has one receive on every path."}},
+    {"comm_leak", kState,
+     {"Free the communicator where it is no longer used (MPI_Comm_free), or create it once and keep it.",
+      "MPICH has room for about 2,000 communicators in a process, Open MPI for about 65,000."}},
+    {"request_leak", kState, {"Complete every request with a wait or test, or free it."}},
+    {"process_killed", kInfrastructure,
+     {"Look for who sent the signal: the kernel log (out of memory), the batch system, an operator.",
+      "For SIGSEGV, SIGBUS, SIGFPE and SIGABRT open the core dump or rerun that rank under a debugger."}},
+    {"singleton_world", kInfrastructure,
+     {"Start the job with the launcher of the MPI that the program is linked to (ldd PROGRAM | grep mpi).",
+      "Check PATH and modules: mpirun and the library must come from one installation."}},
+    {"missing_rank", kInfrastructure,
+     {"See whether the missing rank's process was started and what it does before MPI_Init.",
+      "Check the launcher's output and host of that rank."}},
+    {"duplicate_rank", kInfrastructure, {"Check how ranks are assigned: a local rank may be used as the global one."}},
+    {"init_error", kInfrastructure, {"Read that rank's own error message; compare its environment with the others'."}},
+    {"library_stall", kInfrastructure,
+     {"Every rank made the same call: suspect the MPI library, the device or the network, not the program's logic.",
+      "Look for link errors, and take native stacks of all ranks (gdb -p PID)."}},
+    {"stall", kTiming,
+     {"See what the late rank does in its own code (py-spy, gdb -p PID): loading, computing, a lock.",
+      "If it is work that must take long, raise the timeout or do it before the others wait."}},
+    {"not_traced", kInfrastructure, {"Preload libddbg.so into every rank (mpirun -x LD_PRELOAD, ddbg run)."}},
+};
+
+constexpr KindInfo kUnlisted = {"", kInfrastructure, {}};
+
+}  // namespace
+
+const KindInfo& InfoOf(std::string_view kind) {
+  for (const KindInfo& info : kKinds)
+    if (info.kind == kind) return info;
+  return kUnlisted;
+}
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,17 @@
+// The kinds of anomaly: class and what to do next, one row each (DESIGN 7, mission.md "Classes" and "Playbooks").
+#pragma once
+
+#include <string_view>
+
+namespace ddbg::analyzer {
+
+struct KindInfo {
+  std::string_view kind;
+  std::string_view failure_class;
+  std::string_view next_steps[3];
+};
+
+// The row of `kind`; a row with empty next steps for one that is not listed.
+const KindInfo& InfoOf(std::string_view kind);
+
+}  // namespace ddbg::analyzer

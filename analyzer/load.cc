@@ -1,0 +1,83 @@
+#include "analyzer/load.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/liveness.h"
+#include "analyzer/module_role.h"
+#include "analyzer/process_loader.h"
+#include "proto/trace_reader.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+// The collector's own events: no process.
+bool IsNodeFile(const std::string& path) { return BaseName(path).starts_with("node-"); }
+
+void SettleEnd(Process* process) {
+  if (process->end.how != ProcessEnd::kRunning || StillRuns(*process)) return;
+  process->end.how = ProcessEnd::kGone;
+  process->end.t_ns = process->last_seen_ns;
+}
+
+// Ranks in order, processes of unknown rank last.
+bool ByRank(const Process& a, const Process& b) {
+  auto key = [](const Process& p) {
+    return std::tuple(p.rank() < 0, p.rank(), std::string_view(p.host), p.pid);
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+Result<Process> LoadProcess(const std::string& path) {
+  Result<TraceReader> reader = TraceReader::Open(path);
+  if (!reader) return reader.error();
+  ProcessLoader loader;
+  TraceChunk chunk;
+  while (reader->Next(&chunk)) loader.Add(chunk.bytes);
+  std::vector<std::string> damage = reader->Damage();
+  if (!loader.has_identity()) {
+    return Error{path + " does not say whose calls it holds, since its beginning is missing; leave this file out." +
+                 (damage.empty() ? "" : " (" + damage.front() + ")")};
+  }
+  Process process = loader.Finish(path);
+  process.damage.insert(process.damage.begin(), damage.begin(), damage.end());
+  return process;
+}
+
+Run LoadRun(const RunFiles& files) {
+  Run run;
+  run.dir = files.dir;
+  for (const std::string& file : files.files) {
+    if (IsNodeFile(file)) continue;
+    Result<Process> process = LoadProcess(file);
+    if (!process) {
+      run.unreadable.push_back(process.error().text);
+      continue;
+    }
+    SettleEnd(&*process);
+    run.processes.push_back(*std::move(process));
+  }
+  std::sort(run.processes.begin(), run.processes.end(), ByRank);
+  if (!run.processes.empty()) {
+    run.run_id = run.processes.front().run_id;
+    run.attempt_id = run.processes.front().attempt_id;
+  }
+  run.live = std::any_of(run.processes.begin(), run.processes.end(),
+                         [](const Process& p) { return p.end.how == ProcessEnd::kRunning; });
+  return run;
+}
+
+Result<Run> OpenRun(const std::vector<std::string>& names) {
+  Result<RunFiles> files = ResolveRun(names, RunsDirectory());
+  if (!files) return files.error();
+  Run run = LoadRun(*files);
+  if (!run.processes.empty()) return run;
+  if (run.unreadable.empty()) return Error{files->dir + " has no trace of a process in it"};
+  return Error{run.unreadable.front()};
+}
+
+}  // namespace ddbg::analyzer

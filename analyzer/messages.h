@@ -1,0 +1,53 @@
+// Point-to-point messages: every send and receive of the run, and which belongs to which. Within (communicator, source,
+// destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/finding.h"
+#include "analyzer/model.h"
+
+namespace ddbg::analyzer {
+
+struct Channel {
+  uint64_t comm_uid;
+  int32_t source, destination;  // ranks in the communicator
+  auto operator<=>(const Channel&) const = default;
+};
+
+// One end of a message.
+struct End {
+  size_t process = kNoIndex;
+  size_t call = kNoIndex;       // that posted it
+  int32_t tag = 0;              // resolved if it completed; kAnyTag else, where posted so
+  uint64_t operation = 0;       // non-blocking: its number; 0: blocking
+  bool completed = false;       // the call returned, or a wait or test completed the operation
+  bool cancelled = false;
+  size_t partner = kNoIndex;    // index in the other list of its channel
+};
+
+struct ChannelEnds {
+  std::vector<End> sends, receives;  // in the order they were posted
+};
+
+struct Messages {
+  std::map<Channel, ChannelEnds> channels;
+  // Receives that never completed and could come from anyone: by process, with the communicator.
+  struct Wild {
+    size_t process, call;
+    uint64_t comm_uid;
+    uint64_t operation;
+    int32_t tag;
+  };
+  std::vector<Wild> wild;
+  // operation number → the call that posted it, by process
+  std::vector<std::unordered_map<uint64_t, size_t>> posted;
+};
+
+Messages MatchMessages(const Run& run);
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,64 @@
+#include "analyzer/module_role.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace ddbg::analyzer {
+namespace {
+
+bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_view> starts) {
+  return std::any_of(starts.begin(), starts.end(), [&](std::string_view s) { return name.starts_with(s); });
+}
+
+// Open MPI 3 to 5, the MPICH family and the transports they load. "mca_" are Open MPI's plug-ins; a slash in the middle
+// tells UCX's and libfabric's plug-in folders.
+bool IsMpi(std::string_view path, std::string_view name) {
+  return StartsWithOneOf(name, {"libmpi",      "libpmpi",     "libopen-pal", "libopen-rte", "libprrte", "libpmix",
+                                "libpmi.so",   "libpmi2.so",  "mca_",        "libmca_",     "libucp.",  "libuct.",
+                                "libucs.",     "libucm.",     "libuct_",     "libucs_",     "libucm_",  "libucx_",
+                                "libfabric.",  "libhwloc.",   "libevent",    "libhcoll",    "libpsm",   "libibverbs.",
+                                "libmlx5.",    "librdmacm.",  "libyaksa",    "libopa.so",   "libhydra"}) ||
+         path.find("/openmpi/mca_") != path.npos || path.find("/ucx/libuc") != path.npos ||
+         path.find("/libfabric/") != path.npos;
+}
+
+bool IsSystem(std::string_view name) {
+  return StartsWithOneOf(name, {"libc.so",    "libc-",       "libpthread",  "ld-linux",    "ld-2.",      "ld64.",
+                                "libstdc++.", "libgcc_s.",   "libm.so",     "libm-",       "libdl.",     "libdl-",
+                                "librt.",     "librt-",      "linux-vdso",  "linux-gate",  "[vdso]",     "libgomp.",
+                                "libomp.",    "libiomp",     "libgfortran", "libquadmath", "libc++",     "ld-musl",
+                                "libflang",   "libifcore",   "libasan.",    "libtsan.",    "libubsan."});
+}
+
+bool IsInterpreter(std::string_view path, std::string_view name) {
+  return StartsWithOneOf(name, {"libpython", "python2", "python3", "MPI.cpython", "MPI.abi3", "_ctypes.", "libffi.",
+                                "libjulia", "sys.so"}) ||
+         name == "python" || name == "julia" || path.find("/mpi4py/") != path.npos;
+}
+
+}  // namespace
+
+std::string_view BaseName(std::string_view path) {
+  size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+ModuleRole RoleOfModule(std::string_view path) {
+  std::string_view name = BaseName(path);
+  if (StartsWithOneOf(name, {"libddbg", "libunwind."})) return ModuleRole::kRecorder;
+  if (IsInterpreter(path, name)) return ModuleRole::kInterpreter;
+  if (IsMpi(path, name)) return ModuleRole::kMpi;
+  if (IsSystem(name)) return ModuleRole::kSystem;
+  return ModuleRole::kApplication;
+}
+
+const Module* FindModule(const Process& process, uint64_t address) {
+  const std::vector<Module>& modules = process.modules;
+  auto after = std::upper_bound(modules.begin(), modules.end(), address,
+                                [](uint64_t a, const Module& m) { return a < m.start; });
+  if (after == modules.begin()) return nullptr;
+  const Module& module = *std::prev(after);
+  return address < module.end ? &module : nullptr;
+}
+
+}  // namespace ddbg::analyzer

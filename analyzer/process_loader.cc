@@ -1,0 +1,460 @@
+#include "analyzer/process_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
+#include "analyzer/definition_cells.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+constexpr size_t kMaxMembers = 16 << 20;  // of a communicator: more is damage, not a job
+
+uint16_t FindCall(std::string_view name) {
+  static const auto ids = [] {
+    std::unordered_map<std::string_view, uint16_t> map;
+    for (size_t i = 0; i < kCallCount; ++i) map[kCalls[i].name] = static_cast<uint16_t>(kFirstCall + i);
+    return map;
+  }();
+  auto found = ids.find(name);
+  return found == ids.end() ? kUnknownCall : found->second;
+}
+
+std::vector<KeyValue> ToModel(const google::protobuf::RepeatedPtrField<proto::KeyValue>& pairs) {
+  std::vector<KeyValue> out;
+  for (const proto::KeyValue& pair : pairs) out.push_back({pair.key(), pair.value()});
+  return out;
+}
+
+// Runs of equal stride: first (as delta to the end of the run before), length, stride.
+std::vector<int32_t> ExpandMembers(const google::protobuf::RepeatedField<int32_t>& runs) {
+  std::vector<int32_t> members;
+  int32_t last = 0;
+  for (int i = 0; i + 2 < runs.size(); i += 3) {
+    int64_t first = int64_t{last} + runs[i], length = runs[i + 1], stride = runs[i + 2];
+    if (length <= 0 || members.size() + static_cast<size_t>(length) > kMaxMembers) return {};
+    for (int64_t k = 0; k < length; ++k) members.push_back(static_cast<int32_t>(first + k * stride));
+    last = members.back();
+  }
+  return members;
+}
+
+// A column that is all zero is left out.
+template <typename Column>
+auto At(const Column& column, int i) -> std::decay_t<decltype(column[0])> {
+  return column.empty() ? 0 : column[i];
+}
+
+bool ColumnsFit(const proto::Batch& b) {
+  int n = static_cast<int>(b.records());
+  for (int size : {b.call_size(), b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(),
+                   b.dtype_size(), b.peer_size(), b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(),
+                   b.op_size(), b.flags_size()}) {
+    if (size != 0 && size != n) return false;
+  }
+  return b.first_position() <= b.end_position() && b.records() <= b.end_position() - b.first_position();
+}
+
+// Walks the columns of a batch, of which four hold differences.
+class BatchReader {
+ public:
+  explicit BatchReader(const proto::Batch& batch) : b_(batch), start_(static_cast<uint64_t>(batch.t_min_ns())) {}
+
+  // All fields but `call`, which needs the trace's table, and `thread`.
+  Call Next() {
+    start_ += static_cast<uint64_t>(At(b_.start(), i_));
+    seq_ += static_cast<uint32_t>(At(b_.seq(), i_));
+    stack_ += static_cast<uint32_t>(At(b_.stack(), i_));
+    aux_ += static_cast<uint64_t>(At(b_.aux(), i_));
+    Call call;
+    call.start_ns = static_cast<int64_t>(start_);
+    call.duration_ns = static_cast<int64_t>(std::min<uint64_t>(At(b_.duration(), i_), INT64_MAX));
+    call.count = At(b_.count(), i_);
+    call.aux = aux_;
+    call.comm = At(b_.comm(), i_);
+    call.seq = seq_;
+    call.dtype = At(b_.dtype(), i_);
+    call.peer = At(b_.peer(), i_);
+    call.tag = At(b_.tag(), i_);
+    call.stack = stack_;
+    call.result = At(b_.result(), i_);
+    call.op = static_cast<uint8_t>(At(b_.op(), i_));
+    call.flags = static_cast<uint8_t>(At(b_.flags(), i_));
+    ++i_;
+    return call;
+  }
+
+  uint32_t trace_call() const { return At(b_.call(), i_); }  // of the record that Next will give
+
+ private:
+  const proto::Batch& b_;
+  int i_ = 0;
+  uint64_t start_, aux_ = 0;
+  uint32_t seq_ = 0, stack_ = 0;
+};
+
+// Where each record of a batch lay in the ring: the cells that no definition took. Empty if that does not add up.
+std::vector<uint64_t> RecordPositions(const proto::Batch& batch, const proto::Definitions& definitions,
+                                      const std::vector<uint64_t>& cells) {
+  std::vector<uint64_t> positions;
+  uint64_t at = batch.first_position();
+  int next = 0, count = definitions.position_size();
+  if (cells.size() != static_cast<size_t>(count)) return {};
+  while (at < batch.end_position() && positions.size() < batch.records()) {
+    if (next < count && definitions.position(next) == at) {
+      at += cells[next++];
+    } else {
+      positions.push_back(at++);
+    }
+  }
+  if (positions.size() != batch.records()) positions.clear();
+  return positions;
+}
+
+ProcessEnd::How ToModel(proto::ProcessEnd::How how) {
+  switch (how) {
+    case proto::ProcessEnd::EXITED: return ProcessEnd::kExited;
+    case proto::ProcessEnd::SIGNALED: return ProcessEnd::kSignaled;
+    default: return ProcessEnd::kGone;
+  }
+}
+
+// Saturates: a damaged record may claim any length.
+int64_t EndOf(const Call& call) {
+  int64_t end;
+  return __builtin_add_overflow(call.start_ns, call.duration_ns, &end) ? INT64_MAX : end;
+}
+
+bool SameCall(const Call& a, const Call& b) {
+  return a.thread == b.thread && a.start_ns == b.start_ns && a.call == b.call;
+}
+
+google::protobuf::ArenaOptions LargeBlocks() {
+  google::protobuf::ArenaOptions options;
+  options.start_block_size = 64 << 10;
+  options.max_block_size = 1 << 20;
+  return options;
+}
+
+}  // namespace
+
+ProcessLoader::ProcessLoader() : arena_(LargeBlocks()) { process_.lost.assign(kLossCauses, 0); }
+
+void ProcessLoader::Add(std::string_view bytes) {
+  arena_.Reset();
+  auto* chunk = google::protobuf::Arena::CreateMessage<proto::Chunk>(&arena_);
+  if (!chunk->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) malformed_ = true;
+  for (int i = 0; i < chunk->packet_size(); ++i) AddPacket({*chunk, bytes, i});
+}
+
+void ProcessLoader::AddPacket(const Place& place) {
+  const proto::Packet& packet = place.chunk.packet(place.index);
+  switch (packet.body_case()) {
+    case proto::Packet::kProcess: return AddIdentity(packet.process());
+    case proto::Packet::kBatch: return AddBatch(place);
+    case proto::Packet::kDefinitions:
+      for (const proto::Definition& definition : packet.definitions().definition()) AddDefinition(definition);
+      return;
+    case proto::Packet::kModules: return AddModules(packet.modules());
+    case proto::Packet::kOpenCall: return AddOpenCall(packet.open_call());
+    case proto::Packet::kEnd: return AddEnd(packet.end());
+    case proto::Packet::kNote: return AddNote(packet.note());
+    default: return;  // clock points: one host has one clock; what a newer version adds is not for us
+  }
+}
+
+void ProcessLoader::AddIdentity(const proto::Process& p) {
+  has_identity_ = true;
+  process_.run_id = p.run_id();
+  process_.attempt_id = p.attempt_id();
+  process_.launcher_rank = p.rank();
+  process_.launcher_world_size = p.world_size();
+  process_.local_rank = p.local_rank();
+  process_.rank_sources = ToModel(p.rank_source());
+  process_.environment = ToModel(p.environment());
+  process_.host = p.host();
+  process_.machine_id = p.machine_id();
+  process_.boot_id = p.boot_id();
+  process_.parent = p.parent();
+  process_.exe = p.exe();
+  process_.cwd = p.cwd();
+  process_.git_commit = p.git_commit();
+  process_.launcher = p.launcher();
+  process_.clock = p.clock();
+  process_.stacks = p.stacks();
+  process_.ddbg_version = p.ddbg_version();
+  process_.pid = p.pid();
+  process_.ppid = p.ppid();
+  process_.argv.assign(p.argv().begin(), p.argv().end());
+  process_.start_realtime_ns = p.start_realtime_ns();
+  process_.start_monotonic_ns = p.start_monotonic_ns();
+  process_.call_names.assign(p.call_name().begin(), p.call_name().end());
+  call_ids_.clear();
+  for (const std::string& name : process_.call_names) call_ids_.push_back(FindCall(name));
+}
+
+void ProcessLoader::MapCall(uint32_t trace_id, Call* call) const {
+  if (trace_id < kFirstCall) {
+    call->call = static_cast<uint16_t>(trace_id);
+    return;
+  }
+  size_t index = trace_id - kFirstCall;
+  call->call = index < call_ids_.size() ? call_ids_[index] : kUnknownCall;
+  if (call->call == kUnknownCall) call->aux = index;  // what aux meant, nobody here knows
+}
+
+uint32_t ProcessLoader::ThreadIndex(uint32_t slot, uint32_t tid) {
+  auto current = current_thread_.find(slot);
+  if (tid == 0 && current != current_thread_.end()) return current->second;
+  auto [known, fresh] = threads_by_tid_.try_emplace({slot, tid});
+  if (fresh) {
+    uint32_t index = slot;
+    while (threads_.count(index)) index += kMaxThreads;
+    known->second = index;
+    threads_[index].slot = slot;
+    if (tid != 0) process_.tid_by_thread[index] = tid;
+  }
+  current_thread_[slot] = known->second;
+  return known->second;
+}
+
+void ProcessLoader::Saw(int64_t t_ns) { process_.last_seen_ns = std::max(process_.last_seen_ns, t_ns); }
+
+void ProcessLoader::AddBatch(const Place& place) {
+  const proto::Batch& batch = place.chunk.packet(place.index).batch();
+  if (!ColumnsFit(batch)) {
+    malformed_ = true;
+    return;
+  }
+  uint32_t thread = ThreadIndex(batch.thread(), batch.tid());
+  Positions& seen = seen_[{batch.thread(), batch.lane()}];
+  uint64_t first = batch.first_position(), end = batch.end_position();
+  if (seen.ContainsNone(first, end)) {
+    AppendRecords(batch, thread, nullptr, seen);
+  } else if (!seen.ContainsAll(first, end)) {
+    int next = place.index + 1;
+    bool follows = next < place.chunk.packet_size() && place.chunk.packet(next).has_definitions();
+    const proto::Definitions none;
+    const proto::Definitions& definitions = follows ? place.chunk.packet(next).definitions() : none;
+    std::vector<uint64_t> positions =
+        RecordPositions(batch, definitions, follows ? DefinitionCells(place.bytes, next) : std::vector<uint64_t>());
+    if (positions.empty() && batch.records() > 0) malformed_ = true;
+    AppendRecords(batch, thread, &positions, seen);
+  }
+  seen.Add(first, end);
+}
+
+void ProcessLoader::AppendRecords(const proto::Batch& batch, uint32_t thread_index,
+                                  const std::vector<uint64_t>* positions, const Positions& seen) {
+  if (positions && positions->empty()) return;
+  Thread& thread = threads_[thread_index];
+  BatchReader reader(batch);
+  for (uint32_t i = 0; i < batch.records(); ++i) {
+    uint32_t trace_call = reader.trace_call();
+    Call call = reader.Next();
+    if (positions && seen.Contains((*positions)[i])) continue;
+    call.thread = thread_index;
+    MapCall(trace_call, &call);
+    thread.last_start = std::max(thread.last_start, call.start_ns);
+    thread.last_end = std::max(thread.last_end, EndOf(call));
+    process_.calls.push_back(call);
+  }
+  Saw(batch.t_max_ns());
+}
+
+void ProcessLoader::AddDefinition(const proto::Definition& definition) {
+  switch (definition.body_case()) {
+    case proto::Definition::kStack: {
+      std::vector<uint64_t>& stack = process_.stacks_by_id[definition.stack().id()];
+      stack.clear();
+      uint64_t address = 0;
+      for (int64_t delta : definition.stack().frame()) stack.push_back(address += static_cast<uint64_t>(delta));
+      return;
+    }
+    case proto::Definition::kCommunicator: return AddCommunicator(definition.communicator());
+    case proto::Definition::kDatatype: {
+      const proto::Datatype& d = definition.datatype();
+      process_.dtypes[d.id()] = {d.name(), d.size(), d.base(), d.elements(), d.signature()};
+      return;
+    }
+    case proto::Definition::kLibrary:
+      process_.mpi_abi = definition.library().abi();
+      process_.mpi_version = definition.library().version();
+      process_.mpi_path = definition.library().path();
+      return;
+    case proto::Definition::kWorld:
+      process_.mpi_rank = definition.world().rank();
+      process_.mpi_size = definition.world().size();
+      return;
+    case proto::Definition::kCommunicatorFreed:
+      process_.comms[definition.communicator_freed().id()].freed = true;
+      return;
+    default: return;
+  }
+}
+
+// A definition may be repeated by a resumed sender after the communicator was named or freed: neither is undone.
+void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
+  Communicator& comm = process_.comms[c.id()];
+  comm.id = c.id();
+  if (!c.name().empty()) comm.name = c.name();
+  if (c.uid() == 0) return;  // only a new name
+  comm.uid = c.uid();
+  comm.parent_uid = c.parent_uid();
+  comm.parent = c.parent();
+  comm.creation_index = c.creation_index();
+  comm.kind = c.kind();
+  comm.size = c.size();
+  comm.rank = c.rank();
+  comm.remote_size = c.remote_size();
+  comm.members = ExpandMembers(c.members());
+}
+
+void ProcessLoader::AddModules(const proto::Modules& modules) {
+  process_.modules.clear();
+  for (const proto::Module& m : modules.module()) {
+    process_.modules.push_back({m.path(), m.bias(), m.start(), m.end(), m.build_id()});
+  }
+  std::sort(process_.modules.begin(), process_.modules.end(),
+            [](const Module& a, const Module& b) { return a.start < b.start; });
+}
+
+void ProcessLoader::AddOpenCall(const proto::OpenCall& open_call) {
+  if (open_call.half().empty()) return;
+  Saw(open_call.seen_ns());
+  uint32_t index = ThreadIndex(open_call.thread(), open_call.tid());
+  Thread& thread = threads_[index];
+  int64_t start = open_call.half(0).start_ns();
+  if (thread.has_open && start < thread.open_start) return;
+  thread.has_open = true;
+  thread.open_start = start;
+  thread.open_seen = open_call.seen_ns();
+  thread.open_halves = std::min<size_t>(open_call.half_size(), thread.open_half.size());
+  for (size_t i = 0; i < thread.open_halves; ++i) {
+    const proto::Call& half = open_call.half(static_cast<int>(i));
+    Call& call = thread.open_half[i] = Call{};
+    call.start_ns = start;
+    call.duration_ns = kNeverReturned;
+    call.count = half.count();
+    call.aux = half.aux();
+    call.comm = half.comm();
+    call.seq = half.seq();
+    call.dtype = half.dtype();
+    call.peer = half.peer();
+    call.tag = half.tag();
+    call.stack = half.stack();
+    call.thread = index;
+    call.op = static_cast<uint8_t>(half.op());
+    call.flags = static_cast<uint8_t>(half.flags());
+    MapCall(half.call(), &call);
+  }
+  thread.open_detail.requests.assign(open_call.request().begin(), open_call.request().end());
+  thread.open_detail.request_count = open_call.request_count();
+}
+
+void ProcessLoader::AddEnd(const proto::ProcessEnd& end) {
+  process_.end.recorded = true;
+  process_.end.how = ToModel(end.how());
+  process_.end.code = end.code();
+  process_.end.core_dumped = end.core_dumped();
+  process_.end.abort_called = end.abort_called();
+  process_.end.t_ns = end.t_ns();
+  process_.end.source = end.source();
+  for (int i = 0; i < end.lost_size() && i < static_cast<int>(kLossCauses); ++i) {
+    process_.lost[i] = std::max(process_.lost[i], end.lost(i));
+  }
+  Saw(end.t_ns());
+}
+
+// Only what tells that the trace may be incomplete.
+void ProcessLoader::AddNote(const proto::Note& note) {
+  Saw(note.t_ns());
+  switch (note.kind()) {
+    case proto::Note::CLIENT_LOST:
+    case proto::Note::DISK_FULL:
+    case proto::Note::BAD_CLIENT: process_.damage.push_back("The collector noted: " + note.text()); return;
+    default: return;
+  }
+}
+
+// A thread is in one call at a time, so its open call is over if it has a record that starts with it or later, or ends
+// after it was seen open. Times of one instant may differ a little between packets, since the clock's rate is measured
+// ever better; the middle between the call's start and the look at it tells its own record from the one before.
+void ProcessLoader::AppendOpenCalls() {
+  for (auto& [index, thread] : threads_) {
+    if (!thread.has_open) continue;
+    int64_t seen = std::max(thread.open_seen, thread.open_start);
+    int64_t middle = thread.open_start + (seen - thread.open_start) / 2;
+    if (thread.last_start >= thread.open_start || thread.last_end > middle) continue;
+    for (size_t i = 0; i < thread.open_halves; ++i) process_.calls.push_back(thread.open_half[i]);
+  }
+}
+
+// By start; what one thread wrote at one instant stays in its order, so a second half follows its first.
+void ProcessLoader::SortCalls() {
+  auto before = [](const Call& a, const Call& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.thread < b.thread;
+  };
+  if (!std::is_sorted(process_.calls.begin(), process_.calls.end(), before)) {
+    std::stable_sort(process_.calls.begin(), process_.calls.end(), before);
+  }
+}
+
+void ProcessLoader::DropPollSnapshots() {
+  std::vector<Call>& calls = process_.calls;
+  size_t kept = 0;
+  for (const Call& call : calls) {
+    Call* last = kept ? &calls[kept - 1] : nullptr;
+    bool snapshot = last && (call.flags & kFlagNothingDone) && (last->flags & kFlagNothingDone) && SameCall(*last, call);
+    if (!snapshot) {
+      calls[kept++] = call;
+    } else if (call.count > last->count) {
+      *last = call;
+    }
+  }
+  calls.resize(kept);
+  calls.shrink_to_fit();
+}
+
+void ProcessLoader::FindOpenDetails() {
+  for (size_t i = 0; i < process_.calls.size(); ++i) {
+    const Call& call = process_.calls[i];
+    if (!call.open() || (call.flags & kFlagSecondHalf)) continue;
+    const OpenDetail& detail = threads_[call.thread].open_detail;
+    if (detail.request_count > 0) process_.open_detail[i] = detail;
+  }
+}
+
+// The end of the process has the totals; until then the Lost records are what is known.
+void ProcessLoader::CountLosses() {
+  std::vector<uint64_t> told(kLossCauses, 0);
+  for (const Call& call : process_.calls) {
+    if (call.call == kCallLost && call.aux < kLossCauses) told[call.aux] += call.count;
+  }
+  for (size_t i = 0; i < told.size(); ++i) process_.lost[i] = std::max(process_.lost[i], told[i]);
+}
+
+void ProcessLoader::ReportGaps() {
+  uint64_t missing = 0;
+  for (const auto& [lane, seen] : seen_) missing += seen.Missing();
+  if (missing == 0) return;
+  process_.damage.push_back(
+      fmt::format("{}: a part is missing in the middle: up to {} records.", process_.file, missing));
+}
+
+Process ProcessLoader::Finish(std::string file) {
+  process_.file = std::move(file);
+  AppendOpenCalls();
+  SortCalls();
+  DropPollSnapshots();
+  FindOpenDetails();
+  CountLosses();
+  ReportGaps();
+  if (malformed_) process_.damage.push_back(process_.file + ": some packets are malformed and were left out.");
+  return std::move(process_);
+}
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,93 @@
+// Builds one Process from the chunks of its trace file, in file order.
+//
+//   ProcessLoader loader;
+//   while (reader.Next(&chunk)) loader.Add(chunk.bytes);
+//   loader.Finish(path);
+//
+// Rules that make one call out of what the file holds (FORMAT.md, ring_layout.h):
+//   * a record whose ring position was read before is a repetition by a resumed sender and dropped;
+//   * an OpenCall whose thread has a later record is over; the last one of a thread that has none stays, open;
+//   * a row of polls that found nothing comes as growing snapshots of one record: the last one counts;
+//   * a thread slot that another thread took over counts as a new thread (index + kMaxThreads, …).
+#pragma once
+
+#include <google/protobuf/arena.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/model.h"
+#include "analyzer/positions.h"
+#include "proto/ddbg.pb.h"
+
+namespace ddbg::analyzer {
+
+class ProcessLoader {
+ public:
+  ProcessLoader();
+
+  // `bytes` is one protobuf Chunk. A malformed one is noted in Process::damage; what could be read of it is used.
+  void Add(std::string_view bytes);
+
+  // True if a Process packet was among the chunks: without one nobody knows whose calls these are.
+  bool has_identity() const { return has_identity_; }
+
+  // Sorts the calls, settles which are open, and hands the process over. `file` is its path. Call once, last.
+  Process Finish(std::string file);
+
+ private:
+  struct Thread {
+    uint32_t slot = 0;
+    int64_t last_start = INT64_MIN, last_end = INT64_MIN;  // over its records
+    bool has_open = false;
+    int64_t open_start = 0, open_seen = 0;
+    std::array<Call, 2> open_half;
+    size_t open_halves = 0;
+    OpenDetail open_detail;
+  };
+
+  // A packet among its neighbours: the definitions of a batch's cells are in the next one.
+  struct Place {
+    const proto::Chunk& chunk;
+    std::string_view bytes;
+    int index;
+  };
+
+  void AddPacket(const Place& place);
+  void AddIdentity(const proto::Process& process);
+  void AddBatch(const Place& place);
+  void AppendRecords(const proto::Batch& batch, uint32_t thread, const std::vector<uint64_t>* positions,
+                     const Positions& seen);
+  void AddDefinition(const proto::Definition& definition);
+  void AddCommunicator(const proto::Communicator& communicator);
+  void AddModules(const proto::Modules& modules);
+  void AddOpenCall(const proto::OpenCall& open_call);
+  void AddEnd(const proto::ProcessEnd& end);
+  void AddNote(const proto::Note& note);
+  void MapCall(uint32_t trace_id, Call* call) const;
+  uint32_t ThreadIndex(uint32_t slot, uint32_t tid);
+  void Saw(int64_t t_ns);
+
+  void AppendOpenCalls();
+  void SortCalls();
+  void DropPollSnapshots();
+  void FindOpenDetails();
+  void CountLosses();
+  void ReportGaps();
+
+  google::protobuf::Arena arena_;
+  Process process_;
+  bool has_identity_ = false;
+  bool malformed_ = false;
+  std::vector<uint16_t> call_ids_;                            // this build's, by index into the trace's table
+  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;   // by slot and lane
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> threads_by_tid_;  // by slot and tid
+  std::map<uint32_t, uint32_t> current_thread_;               // by slot
+  std::map<uint32_t, Thread> threads_;                        // by index
+};
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+
+#include "analyzer/call_fields.h"
+#include "analyzer/comm_name.h"
+#include "analyzer/format.h"
+#include "analyzer/render/events.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+// What the cells of a line are made of.
+struct Row {
+  const Run& run;
+  const Process& process;
+  const Event& event;
+  const Call& call;
+  CallFields fields;
+  StackViews* views;
+};
+
+std::string TimeCell(const Row& row) { return fmt::format("{:.6f}", static_cast<double>(row.event.at_ns) / 1e9); }
+
+std::string RankCell(const Row& row) {
+  return row.process.rank() >= 0 ? std::to_string(row.process.rank()) : fmt::format("pid {}", row.process.pid);
+}
+
+std::string ThreadCell(const Row& row) {
+  auto tid = row.process.tid_by_thread.find(row.call.thread);
+  return tid == row.process.tid_by_thread.end() ? "" : std::to_string(tid->second);
+}
+
+std::string DurationCell(const Row& row) {
+  return row.call.open() ? "never returned" : DurationText(row.call.duration_ns);
+}
+
+std::string CallCell(const Row& row) {
+  std::string name = row.call.call >= kFirstCall ? CallName(row.process, row.call) : std::string(KindName(row.call));
+  if (!row.call.known() || row.call.info().kind != CallKind::Sendrecv) return name;
+  return name + (row.call.flags & kFlagSecondHalf ? " recv" : " send");
+}
+
+std::string CommCell(const Row& row) {
+  std::string name = row.fields.comm ? CommName(row.process, row.call.comm) : "";
+  return row.fields.seq ? fmt::format("{} #{}", name, row.call.seq) : name;
+}
+
+std::string ContentText(const Row& row) {
+  const Call& call = row.call;
+  std::string type = DatatypeName(row.process, call.dtype);
+  if (row.fields.count) return fmt::format("{} {}", static_cast<int64_t>(call.count), type.empty() ? "items" : type);
+  return row.call.known() && !type.empty() ? type : "";
+}
+
+// "100 MPI_INT, MPI_SUM, to 3, tag 7, result 15"
+std::string ArgumentsCell(const Row& row) {
+  const Call& call = row.call;
+  const CallFields& fields = row.fields;
+  std::vector<std::string> parts;
+  if (std::string content = ContentText(row); !content.empty()) parts.push_back(content);
+  if (fields.op && call.op) parts.emplace_back(OpName(call.op));
+  if (fields.root) parts.push_back("root " + PeerText(call.peer));
+  if (fields.peer && call.peer != kNoPeer) parts.push_back("peer " + PeerText(call.peer));
+  if (fields.tag) parts.push_back("tag " + TagText(call.tag));
+  if (fields.new_comm) parts.push_back("makes " + CommName(row.process, static_cast<uint32_t>(call.aux)));
+  if (fields.requests) parts.push_back(Counted(call.count, "request"));
+  if (fields.polls) parts.push_back(Counted(call.count, "poll") + " found nothing");
+  if (fields.code) parts.push_back(fmt::format("code {}", call.tag));
+  if (call.call == kCallLost) parts.push_back(Counted(call.count, "record"));
+  if (call.known() && !call.open() && call.result != 0) parts.push_back(fmt::format("result {}", call.result));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string SourceCell(const Row& row) {
+  if (!row.views || !row.call.stack) return "";
+  return DescribeFrame(row.views->Of(row.process, row.call.stack).source_frame());
+}
+
+struct Column {
+  const char* header;
+  size_t width;   // characters; a longer cell pushes the rest of its line
+  bool right;
+  std::string (*cell)(const Row& row);
+};
+
+constexpr Column kTime = {"time s", 12, true, TimeCell};
+constexpr Column kRank = {"rank", 4, true, RankCell};
+constexpr Column kThread = {"thread", 7, true, ThreadCell};
+constexpr Column kDuration = {"duration", 14, true, DurationCell};
+constexpr Column kCall = {"call", 20, false, CallCell};
+constexpr Column kComm = {"communicator", 20, false, CommCell};
+constexpr Column kArguments = {"arguments", 34, false, ArgumentsCell};
+constexpr Column kSource = {"from", 0, false, SourceCell};
+
+std::vector<Column> ColumnsFor(const Run& run, bool stacks) {
+  bool threads = false;
+  for (const Process& process : run.processes) threads = threads || process.tid_by_thread.size() > 1;
+  std::vector<Column> columns = {kTime, kRank};
+  if (threads) columns.push_back(kThread);
+  columns.insert(columns.end(), {kDuration, kCall, kComm, kArguments});
+  if (stacks) columns.push_back(kSource);
+  return columns;
+}
+
+template <typename Cell>
+std::string Line(const std::vector<Column>& columns, Cell cell) {
+  std::string line;
+  for (const Column& column : columns) {
+    if (!line.empty()) line += "  ";
+    line += column.right ? fmt::format("{:>{}}", cell(column), column.width)
+                         : fmt::format("{:<{}}", cell(column), column.width);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+void PrintEventsText(const Run& run, const Timeline& timeline, const EventFilter& filter, StackViews* views,
+                     Output& out) {
+  std::vector<Column> columns = ColumnsFor(run, views != nullptr);
+  out.Write(Line(columns, [](const Column& column) { return std::string(column.header); }));
+  ForEachEvent(run, timeline, filter, [&](const Event& event) {
+    const Process& process = run.processes[event.process];
+    const Call& call = process.calls[event.call];
+    Row row{run, process, event, call, FieldsOf(call), views};
+    return out.Write(Line(columns, [&](const Column& column) { return column.cell(row); }));
+  });
+}
+
+}  // namespace ddbg::analyzer

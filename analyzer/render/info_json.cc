@@ -1,0 +1,124 @@
+#include <set>
+
+#include "analyzer/call_fields.h"
+#include "analyzer/comm_name.h"
+#include "analyzer/render/info.h"
+#include "analyzer/render/json.h"
+#include "analyzer/run_summary.h"
+#include "analyzer/situation.h"
+#include "analyzer/timeline.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+const char* HowText(ProcessEnd::How how) {
+  switch (how) {
+    case ProcessEnd::kRunning: return "running";
+    case ProcessEnd::kExited: return "exited";
+    case ProcessEnd::kSignaled: return "signaled";
+    default: return "gone";
+  }
+}
+
+Json LossesOf(const Process& process) {
+  Json losses = Json::object();
+  for (size_t cause = 0; cause < process.lost.size(); ++cause) {
+    if (process.lost[cause]) losses[LossName(cause)] = process.lost[cause];
+  }
+  return losses;
+}
+
+Json EndOf(const Process& process) {
+  const ProcessEnd& end = process.end;
+  Json json = {{"how", HowText(end.how)}};
+  if (end.how == ProcessEnd::kExited) json["code"] = end.code;
+  if (end.how == ProcessEnd::kSignaled) {
+    json["signal"] = end.code;
+    json["signal_name"] = SignalName(end.code);
+    json["core_dumped"] = end.core_dumped;
+  }
+  if (end.abort_called) json["abort_called"] = true;
+  if (!end.source.empty()) json["source"] = end.source;
+  if (end.how != ProcessEnd::kRunning) json["t_ns"] = end.t_ns;
+  return json;
+}
+
+Json CallOf(const Process& process, size_t index) {
+  const Call& call = process.calls[index];
+  Json json = {{"call", CallName(process, call)}};
+  CallFields fields = FieldsOf(call);
+  if (fields.comm) json["comm"] = CommName(process, call.comm);
+  if (fields.seq) json["seq"] = call.seq;
+  json["t_ns"] = call.start_ns;
+  json["dur_ns"] = call.open() ? Json() : Json(call.duration_ns);
+  return json;
+}
+
+void PutIfKnown(Json* json, const char* key, const std::string& value) {
+  if (!value.empty()) (*json)[key] = value;
+}
+
+Json RankOf(const Process& process) {
+  ProcessSummary summary = Summarize(process);
+  Json json = {{"rank", process.rank()}, {"pid", process.pid}, {"host", process.host}};
+  if (process.local_rank >= 0) json["local_rank"] = process.local_rank;
+  if (process.world_size() >= 0) json["world_size"] = process.world_size();
+  PutIfKnown(&json, "exe", process.exe);
+  if (!process.argv.empty()) json["argv"] = process.argv;
+  PutIfKnown(&json, "cwd", process.cwd);
+  PutIfKnown(&json, "git_commit", process.git_commit);
+  PutIfKnown(&json, "stacks", process.stacks);
+  PutIfKnown(&json, "ddbg_version", process.ddbg_version);
+  json["calls"] = summary.calls;
+  if (summary.last_call != kNoIndex) json["last_call"] = CallOf(process, summary.last_call);
+  if (summary.open_call != kNoIndex) {
+    json["open_call"] = CallOf(process, summary.open_call);
+    json["open_ns"] = summary.open_ns;
+  }
+  json["end"] = EndOf(process);
+  json["lost"] = LossesOf(process);
+  json["file"] = process.file;
+  json["file_bytes"] = summary.file_bytes;
+  json["damage"] = process.damage;
+  return json;
+}
+
+Json MpiOf(const Process& process) {
+  Json json = Json::object();
+  PutIfKnown(&json, "abi", process.mpi_abi);
+  PutIfKnown(&json, "version", process.mpi_version);
+  PutIfKnown(&json, "path", process.mpi_path);
+  return json;
+}
+
+}  // namespace
+
+void PrintInfoJson(const Run& run, Output& out) {
+  Timeline timeline(run);
+  std::set<std::string> hosts, launchers;
+  std::set<Json> mpi;
+  uint64_t lost = 0;
+  for (const Process& process : run.processes) {
+    hosts.insert(process.host);
+    if (!process.launcher.empty()) launchers.insert(process.launcher);
+    if (Json library = MpiOf(process); !library.empty()) mpi.insert(library);
+    lost += process.lost_total();
+  }
+  Json json = {{"schema", "ddbg.info/1"}, {"run_id", run.run_id}, {"attempt_id", run.attempt_id}, {"dir", run.dir}};
+  json["live"] = run.live;
+  json["lost_records"] = lost;
+  json["lost"] = LossLine(run);
+  if (WorldSize(run) >= 0) json["world_size"] = WorldSize(run);
+  json["hosts"] = hosts;
+  json["launchers"] = launchers;
+  json["mpi"] = mpi;
+  if (timeline.realtime_ns()) json["start_realtime_ns"] = timeline.realtime_ns();
+  json["duration_ns"] = timeline.end_ns();
+  json["missing_ranks"] = MissingRanks(run);
+  json["ranks"] = Json::array();
+  for (const Process& process : run.processes) json["ranks"].push_back(RankOf(process));
+  json["unreadable"] = run.unreadable;
+  out.Write(Dump(json, 2) + "\n");
+}
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,109 @@
+#include "analyzer/run_summary.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "analyzer/liveness.h"
+#include "analyzer/format.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+constexpr size_t kMaxLossParts = 4;  // of the first line: it shall be read
+
+constexpr std::string_view kLossNames[] = {
+#define DDBG_LOSS(name, text) #name,
+#include "proto/loss.def"
+#undef DDBG_LOSS
+};
+
+constexpr std::string_view kLossTexts[] = {
+#define DDBG_LOSS(name, text) text,
+#include "proto/loss.def"
+#undef DDBG_LOSS
+};
+
+void SummarizeLosses(const Process& process, std::vector<std::string>* parts) {
+  for (size_t cause = 0; cause < process.lost.size() && cause < kLossCauses; ++cause) {
+    if (process.lost[cause] == 0) continue;
+    parts->push_back(fmt::format("{} on {} ({})", Counted(process.lost[cause], "record"), ProcessName(process),
+                                 kLossTexts[cause]));
+  }
+}
+
+}  // namespace
+
+std::string_view LossText(size_t cause) { return cause < kLossCauses ? kLossTexts[cause] : "unknown"; }
+
+std::string LossName(size_t cause) {
+  std::string name;
+  for (char c : cause < kLossCauses ? kLossNames[cause] : std::string_view("Unknown")) {
+    bool upper = c >= 'A' && c <= 'Z';
+    if (upper && !name.empty()) name += '_';
+    name += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+ProcessSummary Summarize(const Process& process) {
+  ProcessSummary summary;
+  for (size_t i = 0; i < process.calls.size(); ++i) {
+    const Call& call = process.calls[i];
+    if (call.call < kFirstCall || (call.flags & kFlagSecondHalf)) continue;
+    ++summary.calls;
+    summary.last_call = i;
+    if (call.open() && summary.open_call == kNoIndex) summary.open_call = i;
+  }
+  if (summary.open_call != kNoIndex) {
+    bool running = process.end.how == ProcessEnd::kRunning;
+    int64_t until = running ? std::max(process.last_seen_ns, NowOf(process)) : process.last_seen_ns;
+    summary.open_ns = until - process.calls[summary.open_call].start_ns;
+  }
+  struct stat file;
+  if (stat(process.file.c_str(), &file) == 0) summary.file_bytes = static_cast<uint64_t>(file.st_size);
+  return summary;
+}
+
+int32_t WorldSize(const Run& run) {
+  int32_t size = -1;
+  for (const Process& process : run.processes) size = std::max(size, process.world_size());
+  return size;
+}
+
+std::vector<int32_t> MissingRanks(const Run& run) {
+  std::set<int32_t> there;
+  for (const Process& process : run.processes) there.insert(process.rank());
+  std::vector<int32_t> missing;
+  for (int32_t rank = 0; rank < WorldSize(run); ++rank) {
+    if (!there.count(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
+std::string LossLine(const Run& run) {
+  std::vector<std::string> parts;
+  size_t damaged = 0;
+  for (const Process& process : run.processes) {
+    SummarizeLosses(process, &parts);
+    damaged += !process.damage.empty();
+  }
+  if (parts.size() > kMaxLossParts) {
+    std::string rest = fmt::format("{} more like these", parts.size() - kMaxLossParts);
+    parts.resize(kMaxLossParts);
+    parts.push_back(rest);
+  }
+  if (damaged) parts.push_back(fmt::format("parts of {}, see below", Counted(damaged, "file")));
+  if (!run.unreadable.empty()) parts.push_back(fmt::format("{} unreadable", Counted(run.unreadable.size(), "file")));
+  return parts.empty() ? "nothing lost" : fmt::format("LOST: {}", fmt::join(parts, "; "));
+}
+
+std::string ProcessName(const Process& process) {
+  if (process.rank() >= 0) return fmt::format("rank {}", process.rank());
+  return fmt::format("pid {} on {}", process.pid, process.host);
+}
+
+}  // namespace ddbg::analyzer

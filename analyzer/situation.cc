@@ -1,0 +1,127 @@
+#include "analyzer/situation.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace ddbg::analyzer {
+namespace {
+
+// Deaths this close together have one cause outside. mpirun's own teardown of a job comes after a first death by
+// several ms; a signal to a process group reaches all its members in well under one.
+constexpr int64_t kTogetherNs = 60'000'000;
+constexpr int64_t kFirstAloneNs = 2'000'000;
+
+bool IsFaultOfItsOwn(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGABRT ||
+         signal == SIGSYS || signal == SIGTRAP;
+}
+
+Situation Look(const Process& process) {
+  Situation s;
+  for (size_t i = 0; i < process.calls.size(); ++i) {
+    const Call& call = process.calls[i];
+    if (!call.known() || (call.flags & kFlagSecondHalf)) continue;
+    CallKind kind = call.info().kind;
+    if (call.open()) {
+      if (s.open_call == kNoIndex) s.open_call = i;
+      s.in_finalize = s.in_finalize || kind == CallKind::Finalize;
+    } else {
+      s.last_call = i;
+      s.finalized = s.finalized || kind == CallKind::Finalize;
+      s.initialized = s.initialized || kind != CallKind::Init || call.result == 0;
+    }
+  }
+  return s;
+}
+
+bool IsNormal(const Process& process, const Situation& s) {
+  return process.end.how == ProcessEnd::kExited && process.end.code == 0 && (s.finalized || !s.initialized);
+}
+
+bool IsFailedAfterFinalize(const Process& process, const Situation& s) {
+  return process.end.how == ProcessEnd::kExited && s.finalized;
+}
+
+struct Death {
+  size_t process;
+  int64_t t_ns;
+  bool signaled;
+  int code;
+};
+
+std::vector<Death> AbnormalDeaths(const Run& run, const Situations& all) {
+  std::vector<Death> deaths;
+  for (size_t i = 0; i < run.processes.size(); ++i) {
+    const Process& process = run.processes[i];
+    const ProcessEnd& end = process.end;
+    if (end.how == ProcessEnd::kRunning || end.how == ProcessEnd::kGone) continue;
+    if (IsNormal(process, all.of[i]) || IsFailedAfterFinalize(process, all.of[i])) continue;
+    deaths.push_back({i, end.t_ns, end.how == ProcessEnd::kSignaled, end.code});
+  }
+  std::stable_sort(deaths.begin(), deaths.end(), [](const Death& a, const Death& b) { return a.t_ns < b.t_ns; });
+  return deaths;
+}
+
+// Everyone who was still there died by the same kind of signal at once, and nobody clearly first.
+bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<Death>& deaths) {
+  size_t there = 0;
+  for (size_t i = 0; i < run.processes.size(); ++i)
+    if (!IsNormal(run.processes[i], all.of[i]) && !IsFailedAfterFinalize(run.processes[i], all.of[i])) ++there;
+  if (deaths.empty() || deaths.size() < there) return false;
+  for (const Death& death : deaths) {
+    if (death.signaled && IsFaultOfItsOwn(death.code)) return false;
+    if (!death.signaled && death.code < 128) return false;  // a launcher's or shell's 128+N is a signal told by exit code
+    if (death.code != deaths[0].code) return false;
+  }
+  if (deaths.size() == 1) return run.processes.size() == 1 && deaths[0].code != SIGKILL;
+  int64_t lead = deaths[1].t_ns - deaths[0].t_ns, rest = deaths.back().t_ns - deaths[1].t_ns;
+  return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs && (lead <= kFirstAloneNs || lead <= 2 * rest);
+}
+
+}  // namespace
+
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : fmt::format("signal {}", signal);
+}
+
+std::string DescribeEnd(const ProcessEnd& end) {
+  switch (end.how) {
+    case ProcessEnd::kRunning: return "still running";
+    case ProcessEnd::kExited: return fmt::format("exited with code {}", end.code);
+    case ProcessEnd::kSignaled: return "ended by " + SignalName(end.code);
+    case ProcessEnd::kGone: break;
+  }
+  return "gone, nobody saw how";
+}
+
+Situations Assess(const Run& run) {
+  Situations all;
+  for (const Process& process : run.processes) all.of.push_back(Look(process));
+  std::vector<Death> deaths = AbnormalDeaths(run, all);
+  all.stopped_from_outside = IsStopFromOutside(run, all, deaths);
+  if (all.stopped_from_outside)
+    all.stop = fmt::format("{} {} ended by {} within {:.0f} ms", deaths.size() == 1 ? "the one rank was" : "all",
+                           deaths.size() == 1 ? "" : fmt::format("{} ranks were", deaths.size()),
+                           SignalName(deaths[0].signaled ? deaths[0].code : deaths[0].code - 128),
+                           (deaths.back().t_ns - deaths[0].t_ns) / 1e6);
+  for (size_t i = 0; i < run.processes.size(); ++i) {
+    const Process& process = run.processes[i];
+    Situation& s = all.of[i];
+    if (process.end.how == ProcessEnd::kRunning) s.end = EndCause::kRunning;
+    else if (process.end.how == ProcessEnd::kGone) s.end = EndCause::kUnknown;
+    else if (IsNormal(process, s)) s.end = EndCause::kNormal;
+    else if (IsFailedAfterFinalize(process, s)) s.end = EndCause::kFailed;
+    else if (all.stopped_from_outside) s.end = EndCause::kStopped;
+    else s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
+    all.end_ns = std::max(all.end_ns, process.last_seen_ns);
+  }
+  if (!deaths.empty()) all.end_ns = deaths[0].t_ns;
+  return all;
+}
+
+}  // namespace ddbg::analyzer

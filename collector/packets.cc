@@ -1,0 +1,74 @@
+#include "collector/packets.h"
+
+#include <unistd.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "proto/clock_ticks.h"
+
+namespace ddbg::collector {
+namespace {
+
+using protozero::pbf_writer;
+
+// Field numbers of Packet's body in ddbg.proto.
+enum : uint32_t { kProcess = 1, kEnd = 6, kNote = 7, kClock = 8 };
+
+// write(pbf_writer&) fills the body of one packet.
+template <class Write>
+void AppendPacket(uint32_t body, std::string* chunk, Write write) {
+  pbf_writer writer{*chunk};
+  pbf_writer packet{writer, 1};
+  pbf_writer message{packet, body};
+  write(message);
+}
+
+}  // namespace
+
+void AppendNote(NoteKind kind, std::string_view text, std::string* chunk) {
+  AppendPacket(kNote, chunk, [&](pbf_writer& note) {
+    note.add_enum(1, static_cast<int32_t>(kind));
+    note.add_sint64(2, MonotonicNs());
+    note.add_bytes(3, text.data(), text.size());
+  });
+}
+
+void AppendClockPoint(std::string* chunk) {
+  AppendPacket(kClock, chunk, [](pbf_writer& point) {
+    point.add_sint64(1, MonotonicNs());
+    point.add_sint64(2, RealtimeNs());
+  });
+}
+
+void AppendProcessEnd(const ProcessEnding& ending, int64_t t_ns, bool abort_called, const LostCounts& lost,
+                      std::string* chunk) {
+  AppendPacket(kEnd, chunk, [&](pbf_writer& end) {
+    end.add_enum(1, static_cast<int32_t>(ending.how));
+    end.add_sint32(2, ending.code);
+    end.add_bool(3, ending.core_dumped);
+    end.add_bytes(4, ending.source);
+    end.add_sint64(5, t_ns);
+    end.add_bool(6, abort_called);
+    end.add_packed_uint64(7, lost.begin(), lost.end());
+  });
+}
+
+void AppendOwnProcess(const SelfDescription& self, std::string* chunk) {
+  AppendPacket(kProcess, chunk, [&](pbf_writer& process) {
+    process.add_bytes(1, self.run_id);
+    process.add_uint32(2, self.attempt);
+    process.add_sint32(3, -1);
+    process.add_sint32(4, -1);
+    process.add_sint32(5, -1);
+    process.add_bytes(7, self.host);
+    process.add_sint32(11, getpid());
+    process.add_bytes(14, "ddbg-collector");
+    process.add_sint64(19, RealtimeNs());
+    process.add_sint64(20, MonotonicNs());
+    process.add_bytes(21, "clock_gettime");
+    process.add_bytes(24, self.trace_dir);
+    process.add_bytes(26, DDBG_VERSION);
+  });
+}
+
+}  // namespace ddbg::collector

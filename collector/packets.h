@@ -1,0 +1,53 @@
+// The packets that the collector itself puts into trace files. Each function appends one to a Chunk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "proto/ring_layout.h"
+
+namespace ddbg::collector {
+
+enum class NoteKind : int32_t {  // Note.Kind in ddbg.proto
+  kOther = 0,
+  kCollectorStarted = 1,
+  kClientConnected = 2,
+  kClientLost = 3,
+  kClientResumed = 4,
+  kDiskFull = 5,
+  kDiskResumed = 6,
+  kBadClient = 7,
+  kCollectorStopped = 8,
+};
+
+// Stamped with CLOCK_MONOTONIC now.
+void AppendNote(NoteKind kind, std::string_view text, std::string* chunk);
+
+// Both clocks now.
+void AppendClockPoint(std::string* chunk);
+
+struct ProcessEnding {
+  enum class How : int32_t { kUnknown = 0, kExited = 1, kSignaled = 2, kGone = 3 };  // ProcessEnd.How
+  How how = How::kUnknown;
+  int32_t code = 0;  // exit code or signal number
+  bool core_dumped = false;
+  std::string source;  // "pidfd", "zombie", "exit record", ""
+};
+
+using LostCounts = std::array<uint64_t, kLossCauses>;  // by LossCause
+
+void AppendProcessEnd(const ProcessEnding& ending, int64_t t_ns, bool abort_called, const LostCounts& lost,
+                      std::string* chunk);
+
+// The Process packet that begins a file of the collector's own.
+struct SelfDescription {
+  std::string run_id;
+  uint32_t attempt;
+  std::string host;
+  std::string trace_dir;
+};
+void AppendOwnProcess(const SelfDescription& self, std::string* chunk);
+
+}  // namespace ddbg::collector

@@ -1,0 +1,93 @@
+// The recording of one process, from its first frame to its end.
+//
+//     connected ──socket closed, process lives──▶ detached ──the process connects again──▶ connected
+//         └───────────────process ended───────────────┴──▶ ending ──all written──▶ finished
+//
+// connected: frames from the socket are taken.  detached: the region is read every 100 ms in the socket's place.
+// ending: the region is read to its end, calls in flight and the way the process ended are added.
+// One thread: everything runs in the event loop.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "collector/client_region.h"
+#include "collector/connection.h"
+#include "collector/lane_intake.h"
+#include "collector/process_watch.h"
+#include "collector/trace_sink.h"
+
+namespace ddbg::collector {
+
+class Session : public ConnectionOwner, public std::enable_shared_from_this<Session> {
+ public:
+  // `finished` is called once, from the event loop, when nothing is left to do.
+  Session(asio::io_context& io, Node node, Hello hello, std::string hello_chunk, ClientRegion region, Peer peer,
+          std::function<void()> finished);
+
+  // Opens the file and answers the client.
+  void Start(std::shared_ptr<Connection> connection);
+
+  // The process has connected again: from now on this is its connection. An error if it is not the same process with the
+  // same region after all.
+  Result<void> Adopt(std::shared_ptr<Connection> connection, const ClientRegion& region, std::string_view hello_chunk);
+
+  // The collector ends: takes what is there, writes it, and does no more.
+  void Stop();
+
+  bool IsOf(const Hello& hello) const { return !finished_ && hello_.SameProcess(hello); }
+
+  Result<void> OnFrame(Connection& connection, std::string_view frame) override;
+  void OnClosed(Connection& connection, const std::string& fault) override;
+
+ private:
+  struct SeenOpen {
+    uint64_t start = 0;       // ticks
+    int64_t written_ns = 0;   // when it was last put into the file; 0: never
+  };
+
+  void OnProcessEnded();
+  void AdvanceEnding();
+  bool ReadToEnd();
+  std::optional<ProcessEnding> HowItEnded() const;
+  void AddProcessEnd(const ProcessEnding& ending);
+  void GiveUp();
+  void Finish();
+
+  void OnTick();
+  void TickIn(int64_t ms);
+  void AddLongOpenCalls();
+  void AddClockPointIfDue();
+  void NoteIfDetached();
+
+  void AfterTaking();
+  bool DrainRegion();
+  bool Flush();
+  void Note(NoteKind kind, std::string_view text);
+
+  Hello hello_;
+  std::string hello_chunk_;
+  Node node_;
+  ClientRegion region_;
+  ProcessWatch watch_;
+  LaneIntake intake_;
+  TraceSink sink_;
+  std::function<void()> on_finished_;
+  std::shared_ptr<Connection> connection_;  // null: detached or ending
+  asio::steady_timer tick_timer_;           // open calls, clock, detached reading; then the steps of the ending
+  asio::steady_timer flush_timer_;          // runs while something is pending
+  bool flush_armed_ = false;
+  SeenOpen seen_open_[kMaxThreads];
+  int64_t clock_point_ns_ = 0;
+  int64_t detached_ns_ = 0;  // since when; 0: is not, or has been noted
+  int64_t ended_ns_ = 0;     // 0: the process runs
+  bool drained_ = false;
+  bool end_added_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace ddbg::collector

@@ -1,0 +1,89 @@
+#include "collector/trace_sink.h"
+
+#include <filesystem>
+
+#include "proto/clock_ticks.h"
+
+namespace ddbg::collector {
+namespace {
+
+constexpr int64_t kRetryNs = 1'000'000'000;
+constexpr size_t kMaxPending = 8u << 20;  // and one frame from the socket on top stays below a trace file's largest chunk
+
+}  // namespace
+
+TraceSink::TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written)
+    : node_(node), hello_(std::move(hello)), hello_chunk_(std::move(hello_chunk)), written_(std::move(written)) {
+  name_ = "process " + std::to_string(hello_.pid) + " of run " + hello_.run_id;
+}
+
+bool TraceSink::full() const { return pending_.bytes.size() > kMaxPending; }
+
+bool TraceSink::Open() {
+  last_try_ns_ = MonotonicNs();
+  Result<std::shared_ptr<RunDir>> run_dir = node_.run_dirs.Open(hello_.trace_dir, hello_.run_id, hello_.attempt);
+  if (!run_dir) {
+    Failed(run_dir.error());
+    return false;
+  }
+  run_dir_ = *run_dir;
+  Result<RankFile> file = OpenRankFile(run_dir_->path(), hello_, hello_chunk_);
+  if (!file) {
+    Failed(file.error());
+    return false;
+  }
+  file_.emplace(std::move(*file));
+  name_ = std::filesystem::path(file_->writer.path()).filename().string();
+  if (file_->writer.cut_bytes() != 0) {
+    node_.log->warn("{}: cut {} bytes of an unfinished frame off its end", name_, file_->writer.cut_bytes());
+  }
+  if (failing_since_ns_ != 0) Recovered();
+  return true;
+}
+
+bool TraceSink::Flush() {
+  if (pending_.bytes.empty()) return true;
+  if (!writable() && MonotonicNs() - last_try_ns_ < kRetryNs) return false;
+  return FlushNow();
+}
+
+bool TraceSink::FlushNow() {
+  if (pending_.bytes.empty()) return true;
+  if (!file_ && !Open()) return false;
+  last_try_ns_ = MonotonicNs();
+  Result<void> done = file_->writer.Append(pending_.bytes, pending_.t_min, pending_.t_max);
+  if (!done) {
+    Failed(done.error());
+    return false;
+  }
+  pending_.Clear();
+  written_();
+  if (failing_since_ns_ == 0) return true;
+  Recovered();
+  return FlushNow();
+}
+
+void TraceSink::Failed(const Error& error) {
+  if (failing_since_ns_ != 0) return;
+  failing_since_ns_ = MonotonicNs();
+  node_.log->error("{}: {} The process runs on; once shared memory is full, what it does is counted as lost until the "
+                   "file can be written.",
+                   name_, error.text);
+  AppendNote(NoteKind::kDiskFull, error.text, &pending_.bytes);
+  NoteForNode(NoteKind::kDiskFull, name_ + ": " + error.text);
+}
+
+void TraceSink::Recovered() {
+  double seconds = static_cast<double>(MonotonicNs() - failing_since_ns_) * 1e-9;
+  std::string text = "the file can be written again after " + std::to_string(seconds) + " s";
+  failing_since_ns_ = 0;
+  node_.log->info("{}: {}", name_, text);
+  AppendNote(NoteKind::kDiskResumed, text, &pending_.bytes);
+  NoteForNode(NoteKind::kDiskResumed, name_ + ": " + text);
+}
+
+void TraceSink::NoteForNode(NoteKind kind, std::string_view text) {
+  if (run_dir_ != nullptr) run_dir_->Note(kind, text);
+}
+
+}  // namespace ddbg::collector

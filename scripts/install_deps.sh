@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what ddbg needs, from the packages of Debian 12, Debian 13 or Ubuntu. Does nothing where all is there.
+#   install_deps.sh             to build and run
+#   install_deps.sh --openmpi   and for an Open MPI job; --mpich the same for MPICH
+#   install_deps.sh --test      and for all tests
+set -euo pipefail
+
+build=(g++ cmake ninja-build pkg-config libunwind-dev protobuf-compiler libprotobuf-dev libprotozero-dev libzstd-dev
+       libdw-dev libelf-dev libasio-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev)
+openmpi=(openmpi-bin libopenmpi-dev)
+mpich=(mpich libmpich-dev)
+test=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-mpi4py gfortran
+      lammps lammps-examples hpcc debootstrap gdb clang-format clang-tidy)
+
+die() {
+  echo "install_deps.sh: $*" >&2
+  exit 1
+}
+
+# Prints those of the given packages that are not installed.
+missing() {
+  local name
+  for name; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) == installed ]] || echo "$name"
+  done
+}
+
+packages=("${build[@]}")
+for option; do
+  case $option in
+    --openmpi) packages+=("${openmpi[@]}") ;;
+    --mpich) packages+=("${mpich[@]}") ;;
+    --test) packages+=("${openmpi[@]}" "${mpich[@]}" "${test[@]}") ;;
+    *) die "unknown option '$option'; there are --openmpi, --mpich and --test" ;;
+  esac
+done
+
+command -v apt-get dpkg-query >/dev/null ||
+  die "no apt-get here: this script knows Debian and Ubuntu. Install by your own means: ${packages[*]}"
+mapfile -t wanted < <(missing "${packages[@]}")
+if [[ ${#wanted[@]} == 0 ]]; then
+  exit 0
+fi
+
+sudo=()
+if [[ $(id -u) != 0 ]]; then
+  command -v sudo >/dev/null || die "not root and no sudo: as root, run: apt-get install ${wanted[*]}"
+  sudo=(sudo)
+fi
+echo "installing: ${wanted[*]}"
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update ||
+  echo "install_deps.sh: apt-get update failed, trying with the package lists that are here" >&2
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends \
+  "${wanted[@]}" >/dev/null || die "apt-get could not install: ${wanted[*]}"

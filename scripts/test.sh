@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds and runs all tests; --quick: unit tests and a few end-to-end ones. The last line is "N passed, N failed", with
+# ", N skipped" if any were.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tier=all
+case ${1:-} in
+  '') ;;
+  --quick) tier=quick ;;
+  *)
+    echo "test.sh: unknown option '$1'; there is --quick" >&2
+    exit 2
+    ;;
+esac
+
+scripts/install_deps.sh --test
+scripts/build.sh
+
+results=build/test-results
+rm -rf "$results"
+mkdir -p "$results"
+failed=0
+ctest --test-dir build/release --output-on-failure --timeout 300 --no-tests=error -j "$(nproc)" \
+  --output-junit "$PWD/$results/unit.xml" || failed=1
+
+# The distribution's Python, since its pytest and mpi4py belong to it; another may come first in PATH.
+selection=()
+[[ $tier == quick ]] && selection=(-m quick)
+/usr/bin/python3 -m pytest tests/e2e "${selection[@]}" --junit-xml "$results/e2e.xml" || failed=1
+
+/usr/bin/python3 scripts/sum_results.py "$results/unit.xml" "$results/e2e.xml" || failed=1
+exit $failed

@@ -1,0 +1,147 @@
+"""Whatever happens to the collector, the job's output and exit code stay as they are."""
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import wait_until
+from verdicts import assert_healthy, shown
+
+RANKS, STEPS = 3, 150
+EXPECTED = ["energy after %d steps: %d" % (STEPS, sum(range(RANKS)))]
+CALLS_PER_RANK = {"MPI_Init": 1, "MPI_Sendrecv": STEPS, "MPI_Allreduce": STEPS, "MPI_Finalize": 1}
+
+
+def start_steps(bench, build, mpi, **more):
+    started = bench.folder / "started"
+    job = bench.mpirun(mpi, RANKS, [build(mpi, "steps.c"), "--steps", STEPS, "--started", started], **more)
+    wait_until(lambda: started.exists() and started.stat().st_size == RANKS, "no step 10: " + job.stderr)
+    return job
+
+
+def start_collector(bench):
+    """As a user or a service does. Returns once it serves its socket."""
+    process = subprocess.Popen([bench.prefix / "bin/ddbg-collector", "--foreground"], stdin=subprocess.DEVNULL,
+                               stdout=open(bench.folder / "collector.out", "ab"), stderr=subprocess.STDOUT,
+                               env=bench.environment(), cwd=bench.work, start_new_session=True)
+    wait_until(lambda: os.path.exists(bench.short / "s"), "the collector made no socket")
+    return process
+
+
+def assert_job_unharmed(job):
+    assert job.wait() == 0, job.stderr
+    assert job.lines() == EXPECTED
+
+
+def assert_trace_complete(bench):
+    events = bench.calls()
+    for rank in range(RANKS):
+        for call, count in CALLS_PER_RANK.items():
+            found = sum(1 for e in events if e["rank"] == rank and e["call"] == call)
+            assert found == count, "rank %d: %d of %d %s" % (rank, found, count, call)
+    assert_healthy(bench.diagnose())
+
+
+@pytest.mark.quick
+def test_first_rank_starts_it_and_it_holds_no_pipe_of_the_launcher(bench, build, mpi):
+    """The output is read through a pipe, whose end comes when all its writers have closed it."""
+    command = mpi.command(RANKS, [build(mpi, "steps.c"), "--steps", STEPS], bench.library)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                          env=bench.environment(), cwd=bench.work)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == EXPECTED
+    assert_trace_complete(bench)
+
+
+def test_it_is_in_no_process_group_or_session_of_the_job(bench, build, openmpi):
+    job = start_steps(bench, build, openmpi)
+    collector = bench.collector()
+    sessions = {os.getsid(process.pid) for process in bench.processes() if process.exe() != "ddbg-collector"}
+    assert os.getsid(collector.pid) not in sessions
+    assert "LD_PRELOAD" not in collector.environment
+    assert_job_unharmed(job)
+
+
+def test_started_before_the_job(bench, build, mpi):
+    own = start_collector(bench)
+    assert_job_unharmed(start_steps(bench, build, mpi))
+    assert [process.pid for process in bench.collectors()] == [own.pid]
+    assert_trace_complete(bench)
+    own.send_signal(signal.SIGTERM)
+    assert own.wait(60) == 0
+
+
+@pytest.mark.quick
+def test_a_second_one_leaves_the_first_alone(bench):
+    own = start_collector(bench)
+    second = subprocess.run([bench.prefix / "bin/ddbg-collector"], capture_output=True, text=True, timeout=60,
+                            env=bench.environment(), cwd=bench.work, stdin=subprocess.DEVNULL)
+    assert second.returncode == 0, second.stderr
+    assert [process.pid for process in bench.collectors()] == [own.pid]
+    own.send_signal(signal.SIGTERM)
+    own.wait(60)
+
+
+def test_asked_to_stop_in_mid_job(bench, build, mpi):
+    job = start_steps(bench, build, mpi)
+    bench.collector().signal(signal.SIGTERM)
+    assert_job_unharmed(job)
+    verdict = bench.diagnose()
+    assert verdict["verdict"] != "fault", shown(verdict)
+
+
+def test_killed_in_mid_job_and_followed_by_another(bench, build, mpi):
+    """What was not written yet is still in the ranks' memory: the next collector gets it all."""
+    job = start_steps(bench, build, mpi)
+    bench.collector().signal(signal.SIGKILL)
+    wait_until(lambda: not bench.collectors() or len(bench.collectors()) == 1, "the collector survived SIGKILL")
+    assert_job_unharmed(job)
+    assert_trace_complete(bench)
+
+
+def test_killed_again_and_again(bench, build, openmpi):
+    job = start_steps(bench, build, openmpi)
+    for _ in range(3):
+        collectors = wait_until(lambda: bench.collectors() or not job.running(), "no collector came back")
+        if collectors is True:
+            break
+        collectors[0].signal(signal.SIGKILL)
+        wait_until(lambda: all(c.gone() for c in collectors), "the collector survived SIGKILL")
+    assert_job_unharmed(job)
+    assert_trace_complete(bench)
+
+
+def test_stopped_for_a_while_in_mid_job(bench, build, mpi):
+    job = start_steps(bench, build, mpi)
+    collector = bench.collector()
+    collector.signal(signal.SIGSTOP)
+    assert_job_unharmed(job)  # it ends while nobody reads its socket
+    collector.signal(signal.SIGCONT)
+    wait_until(lambda: "running" not in str([p["end"]["how"] for p in bench.info()["ranks"]]),
+               "the collector did not finish the files")
+    assert_trace_complete(bench)
+
+
+def test_none_can_be_started(bench, build, mpi):
+    """A library without its collector beside it: one sentence on stderr for the node, and the job runs on."""
+    lonely = bench.folder / "lonely"
+    lonely.mkdir()
+    shutil.copy(bench.library, lonely)
+    job = start_steps(bench, build, mpi, preload=lonely / "libddbg.so")
+    assert_job_unharmed(job)
+    said = [line for line in job.stderr.splitlines() if "ddbg" in line]
+    assert 1 <= len(said) <= RANKS, job.stderr
+
+
+def test_collector_that_dies_at_once(bench, build, mpi):
+    job = start_steps(bench, build, mpi, DDBG_COLLECTOR="/bin/false")
+    assert_job_unharmed(job)
+
+
+def test_ends_when_idle(bench, build, openmpi):
+    """It ends by itself some time after its last client; nobody has to stop it."""
+    assert_job_unharmed(start_steps(bench, build, openmpi))
+    wait_until(lambda: not bench.collectors(), "the collector is still there", deadline_s=120)
+    assert not os.path.exists(bench.short / "s")
