@@ -1,5 +1,7 @@
 #include "analyzer/context.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "analyzer/comm_name.h"
@@ -66,7 +68,7 @@ std::string Context::Describe(size_t process, size_t call) const {
 }
 
 double Context::OpenSeconds(size_t process, size_t call) const {
-  return static_cast<double>(situations.end_ns - run.processes[process].calls[call].start_ns) / 1e9;
+  return std::max(0.0, static_cast<double>(situations.end_ns - run.processes[process].calls[call].start_ns) / 1e9);
 }
 
 std::string Context::WhereIs(size_t process) {

@@ -10,10 +10,11 @@
 namespace ddbg::analyzer {
 namespace {
 
-// Deaths this close together have one cause outside. mpirun's own teardown of a job comes after a first death by
-// several ms; a signal to a process group reaches all its members in well under one.
-constexpr int64_t kTogetherNs = 60'000'000;
-constexpr int64_t kFirstAloneNs = 2'000'000;
+// A signal to a whole job reaches its ranks in well under a millisecond; how long each then takes to die differs. Open
+// MPI takes a job down a second after a first death, hydra within some 20 ms, by SIGKILL (both measured).
+constexpr int64_t kTogetherNs = 300'000'000;
+
+bool IsFromUser(int signal) { return signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
 
 bool IsFaultOfItsOwn(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGABRT ||
@@ -66,20 +67,21 @@ std::vector<Death> AbnormalDeaths(const Run& run, const Situations& all) {
   return deaths;
 }
 
-// Everyone who was still there died by the same kind of signal at once, and nobody clearly first.
+// 128 + N as an exit code is a shell's or launcher's way to tell of a signal.
+int SignalOf(const Death& death) { return death.signaled ? death.code : death.code > 128 ? death.code - 128 : 0; }
+
+// Everyone who was still there died by the same signal at about the same time.
 bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<Death>& deaths) {
   size_t there = 0;
   for (size_t i = 0; i < run.processes.size(); ++i)
     if (!IsNormal(run.processes[i], all.of[i]) && !IsFailedAfterFinalize(run.processes[i], all.of[i])) ++there;
   if (deaths.empty() || deaths.size() < there) return false;
-  for (const Death& death : deaths) {
-    if (death.signaled && IsFaultOfItsOwn(death.code)) return false;
-    if (!death.signaled && death.code < 128) return false;  // a launcher's or shell's 128+N is a signal told by exit code
-    if (death.code != deaths[0].code) return false;
-  }
-  if (deaths.size() == 1) return run.processes.size() == 1 && deaths[0].code != SIGKILL;
-  int64_t lead = deaths[1].t_ns - deaths[0].t_ns, rest = deaths.back().t_ns - deaths[1].t_ns;
-  return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs && (lead <= kFirstAloneNs || lead <= 2 * rest);
+  int signal = SignalOf(deaths[0]);
+  for (const Death& death : deaths)
+    if (SignalOf(death) != signal || signal == 0 || IsFaultOfItsOwn(signal)) return false;
+  if (IsFromUser(signal)) return true;
+  if (deaths.size() == 1) return run.processes.size() == 1 && signal != SIGKILL;
+  return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs;
 }
 
 }  // namespace
@@ -107,7 +109,7 @@ Situations Assess(const Run& run) {
   if (all.stopped_from_outside)
     all.stop = fmt::format("{} {} ended by {} within {:.0f} ms", deaths.size() == 1 ? "the one rank was" : "all",
                            deaths.size() == 1 ? "" : fmt::format("{} ranks were", deaths.size()),
-                           SignalName(deaths[0].signaled ? deaths[0].code : deaths[0].code - 128),
+                           SignalName(SignalOf(deaths[0])),
                            (deaths.back().t_ns - deaths[0].t_ns) / 1e6);
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const Process& process = run.processes[i];

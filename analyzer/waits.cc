@@ -20,7 +20,7 @@ class Builder {
     const Situation& s = context_.situation(process);
     WaitNode node;
     // One that died in a call was waiting in it until then: a watchdog or a user may have ended a hang by killing it.
-    if (!s.alive_at_end() && !(s.end == EndCause::kOwn && s.open_call != kNoIndex && !s.in_finalize)) {
+    if (!s.alive_at_end() && !(s.end == EndCause::kOwn && s.open_call != kNoIndex)) {
       node.stand = Stand::kEnded;
       return node;
     }

@@ -29,9 +29,11 @@ void ShedInheritance(bool close_rest) {
 
   for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD}) signal(number, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  sigset_t late;
+  sigemptyset(&late);
+  sigaddset(&late, SIGTERM);
+  sigaddset(&late, SIGINT);
+  sigprocmask(SIG_SETMASK, &late, nullptr);
 
   unsetenv("LD_PRELOAD");
   umask(022);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +22,12 @@ std::string HostName() {
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   return name;
+}
+
+void UnblockSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 // Three descriptors a process, and a node may run hundreds.
@@ -52,6 +59,7 @@ void Server::Run() {
   signals_.async_wait([this](const asio::error_code& error, int number) {
     if (!error) OnSignal(number);
   });
+  UnblockSignals();
   WaitForClients();
   WaitForIdle();
   io_.run();

@@ -65,10 +65,11 @@ bool ReadProcess(std::string_view message, Hello* hello) {
   return Guarded([&] {
     pbf_reader reader{message.data(), message.size()};
     while (reader.next()) {
+      uint32_t tag = reader.tag();  // gone once the field is read
       if (IsVarint(reader)) {
-        SetHelloNumber(hello, reader.tag(), Varint{reader.get_uint64()});
+        SetHelloNumber(hello, tag, Varint{reader.get_uint64()});
       } else if (IsBytes(reader)) {
-        SetHelloText(hello, reader.tag(), reader.get_view());
+        SetHelloText(hello, tag, reader.get_view());
       } else {
         reader.skip();
       }
@@ -98,7 +99,8 @@ bool ReadBatchHead(std::string_view message, BatchHead* head) {
     pbf_reader reader{message.data(), message.size()};
     while (reader.next() && reader.tag() <= 8) {
       if (!IsVarint(reader)) return false;
-      SetBatchField(head, reader.tag(), Varint{reader.get_uint64()});
+      uint32_t tag = reader.tag();
+      SetBatchField(head, tag, Varint{reader.get_uint64()});
     }
     return true;
   });
@@ -110,7 +112,8 @@ bool ReadDefinitionsLane(std::string_view message, uint32_t* thread, uint32_t* l
     pbf_reader reader{message.data(), message.size()};
     while (reader.next() && reader.tag() <= 2) {
       if (!IsVarint(reader)) return false;
-      (reader.tag() == 1 ? *thread : *lane) = reader.get_uint32();
+      uint32_t* field = reader.tag() == 1 ? thread : lane;
+      *field = reader.get_uint32();
     }
     return true;
   });

@@ -8,6 +8,7 @@
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
+#include "analyzer/waits.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -82,6 +83,44 @@ Finding AllStopped(Context& context) {
   return finding;
 }
 
+// Does everyone else wait for `target`, directly or through others?
+bool AllWaitFor(const std::vector<WaitNode>& nodes, size_t target) {
+  std::vector<bool> waits(nodes.size(), false);
+  waits[target] = true;
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      for (const WaitEdge& edge : nodes[i].edges)
+        if (!waits[i] && edge.to != kNoIndex && waits[edge.to]) waits[i] = grew = true;
+  }
+  return std::find(waits.begin(), waits.end(), false) == waits.end();
+}
+
+// Did another rank begin a call after `process` was seen dead? Then it was not one signal to all.
+bool OthersWentOn(const Context& context, size_t process) {
+  for (size_t i = 0; i < context.run.processes.size(); ++i)
+    for (const Call& call : context.process(i).calls)
+      if (i != process && call.start_ns > context.process(process).end.t_ns) return true;
+  return false;
+}
+
+// hydra takes a job down by SIGKILL within some 20 ms of one rank's, so the times of death hardly tell the two apart. But
+// until then the others go on, or come to wait for the one that is gone.
+size_t KilledFirst(Context& context) {
+  constexpr int64_t kLeadNs = 6'000'000;
+  size_t first = kNoIndex;
+  int64_t second_ns = INT64_MAX;
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    if (context.situation(i).end != EndCause::kStopped) continue;
+    if (first == kNoIndex || context.process(i).end.t_ns < context.process(first).end.t_ns) first = i;
+  }
+  if (first == kNoIndex || context.run.processes.size() < 2) return kNoIndex;
+  for (size_t i = 0; i < context.run.processes.size(); ++i)
+    if (i != first) second_ns = std::min(second_ns, context.process(i).end.t_ns);
+  if (OthersWentOn(context, first)) return first;
+  return second_ns - context.process(first).end.t_ns >= kLeadNs && AllWaitFor(BuildWaits(context), first) ? first : kNoIndex;
+}
+
 bool AllKilled(const Context& context) {
   if (!context.situations.stopped_from_outside) return false;
   for (const Process& process : context.run.processes)
@@ -112,7 +151,17 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.evidence = Waiters(context, i);
     findings.push_back(std::move(finding));
   }
-  if (findings.empty() && AllKilled(context)) {
+  size_t killed_first = findings.empty() && AllKilled(context) ? KilledFirst(context) : kNoIndex;
+  if (killed_first != kNoIndex) {
+    Finding finding = Killed(context, killed_first);
+    finding.culprit_ranks = {context.rank(killed_first)};
+    finding.proof = Proof::kOwnEnd;
+    finding.confidence = 0.7;
+    Place(context, killed_first, &finding);
+    finding.evidence = Waiters(context, killed_first);
+    finding.evidence.insert(finding.evidence.begin(), "it ended first; the others, taken down by the same signal, went on or waited for it meanwhile");
+    findings.push_back(std::move(finding));
+  } else if (findings.empty() && AllKilled(context)) {
     Finding finding = AllStopped(context);
     for (size_t i = 0; i < context.run.processes.size(); ++i)
       if (context.situation(i).end == EndCause::kStopped) {

@@ -1,6 +1,7 @@
 // A ddbg-collector as a child of the test. DDBG_COLLECTOR_PATH is its executable, given by the build.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -47,7 +48,9 @@ class CollectorProcess {
   ~CollectorProcess() {
     if (pid_ > 0) {
       kill(pid_, SIGTERM);
-      if (!WaitUntil([&] { return Ended(); }, 10)) {
+      int status = Wait();
+      EXPECT_EQ(status, 0) << Said();
+      if (status == -1) {
         kill(pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
       }

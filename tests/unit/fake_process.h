@@ -208,6 +208,7 @@ class FakeProcess {
   // The child's life.
   [[noreturn]] void Obey(int commands) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int number : {SIGSEGV, SIGBUS, SIGABRT}) signal(number, SIG_DFL);  // a sanitizer has handlers
     int connection = -1;
     for (;;) {
       char what;
