@@ -36,7 +36,7 @@ bool ComesBefore(const Finding& a, const Finding& b) {
 
 // A fact hides the symptoms it causes. A leak is neither cause nor symptom of what went wrong between the ranks.
 bool Explains(const Finding& cause, const Finding& symptom) {
-  if (cause.proof == Proof::kStartUp) return true;
+  if (cause.proof == Proof::kStartUp || symptom.proof == Proof::kUnknown) return true;
   return IsFact(cause.proof) && symptom.proof != Proof::kState;
 }
 

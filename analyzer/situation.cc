@@ -67,8 +67,12 @@ std::vector<Death> AbnormalDeaths(const Run& run, const Situations& all) {
   return deaths;
 }
 
-// 128 + N as an exit code is a shell's or launcher's way to tell of a signal.
-int SignalOf(const Death& death) { return death.signaled ? death.code : death.code > 128 ? death.code - 128 : 0; }
+// 128 + N as an exit code is how a shell tells of a signal; MPI libraries exit with numbers of their own above 128.
+int SignalOf(const Death& death) {
+  if (death.signaled) return death.code;
+  int signal = death.code - 128;
+  return IsFromUser(signal) || signal == SIGTERM || signal == SIGKILL ? signal : 0;
+}
 
 // Everyone who was still there died by the same signal at about the same time.
 bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<Death>& deaths) {

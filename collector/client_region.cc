@@ -26,7 +26,8 @@ const char* FaultOfFile(int fd, const struct stat& file) {
 
 const char* FaultOfHeader(const RegionHeader& header) {
   if (header.magic != kRegionMagic) return "its region does not begin as one";
-  if (header.version != kRegionVersion) return "its region has another version; libddbg.so and ddbg-collector must match";
+  if (header.version != kRegionVersion)
+    return "its region has another version; libddbg.so and ddbg-collector must match";
   if (header.max_threads != kMaxThreads || header.region_bytes != kRegionBytes || header.cells_offset != kCellsOffset) {
     return "its region is laid out differently; libddbg.so and ddbg-collector must match";
   }

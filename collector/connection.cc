@@ -59,7 +59,7 @@ void Connection::OnReadable() {
 
 void Connection::ReadAvailable() {
   auto self = shared_from_this();
-  while (owner_ != nullptr && ReadOnce() == ReadResult::kBytes) {
+  while (owner_ != nullptr && !paused_ && ReadOnce() == ReadResult::kBytes) {
   }
 }
 

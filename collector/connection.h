@@ -42,7 +42,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Pause() { paused_ = true; }
   void Resume();
 
-  // Reads what is there now, paused or not, until the client's end or until there is no more.
+  // Reads what is there now, until the client's end, until there is no more, or until it is paused.
   void ReadAvailable();
 
   // The one byte a client waits for: '1', '2' or '0'.

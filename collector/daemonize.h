@@ -4,8 +4,8 @@
 namespace ddbg::collector {
 
 // Makes descriptors 0 to 2 exist, lets signals through with their default actions (a sender thread starts us with all
-// blocked) but for SIGTERM and SIGINT, which wait until Server::Run can take them, ignores SIGPIPE, takes LD_PRELOAD out
-// of the environment, sets the umask to 022. With `close_rest` it also closes every descriptor above 2.
+// blocked) but for SIGTERM and SIGINT, which wait until Server::Run can take them, ignores SIGPIPE, takes LD_PRELOAD
+// out of the environment, sets the umask to 022. With `close_rest` it also closes every descriptor above 2.
 void ShedInheritance(bool close_rest);
 
 // Becomes a daemon: returns in a process that leads no session, belongs to no terminal or process group of the caller's

@@ -57,7 +57,8 @@ Result<void> LaneIntake::Take(std::string_view chunk, PendingChunk* out) {
 }
 
 Result<LaneIntake::Fate> LaneIntake::Judge(const BatchHead& batch, PendingChunk* out) {
-  if (batch.thread >= kMaxThreads || batch.lane >= kLanes) return Fault("a batch of a lane that there is not", batch, 0);
+  if (batch.thread >= kMaxThreads || batch.lane >= kLanes)
+    return Fault("a batch of a lane that there is not", batch, 0);
   uint64_t taken = taken_.at[batch.thread][batch.lane];
   uint64_t cells = batch.end_position - batch.first_position;
   if (batch.end_position < batch.first_position || cells > kLaneCells[batch.lane] || batch.records > cells ||

@@ -23,8 +23,8 @@ class LaneIntake {
   // `region` must outlive this. Begins where the region says the file stands.
   explicit LaneIntake(const Region& region);
 
-  // Appends the packets of a client's chunk to `out`, without those that repeat what was taken. An error is a client that
-  // does not keep the rules: a gap, positions that the ring cannot have, bytes that are not a Chunk.
+  // Appends the packets of a client's chunk to `out`, without those that repeat what was taken. An error is a client
+  // that does not keep the rules: a gap, positions that the ring cannot have, bytes that are not a Chunk.
   Result<void> Take(std::string_view chunk, PendingChunk* out);
 
   // Reads what is published but not taken out of the region into `out`, until that holds `limit` bytes. True if nothing

@@ -85,9 +85,10 @@ ProcessWatch::ProcessWatch(asio::io_context& io, Peer peer) : pid_(peer.pid), pi
 
 void ProcessWatch::OnEnd(std::function<void()> ended) {
   if (!pidfd_.is_open()) return;
-  pidfd_.async_wait(asio::posix::stream_descriptor::wait_read, [ended = std::move(ended)](const asio::error_code& error) {
-    if (!error) ended();
-  });
+  pidfd_.async_wait(asio::posix::stream_descriptor::wait_read,
+                    [ended = std::move(ended)](const asio::error_code& error) {
+                      if (!error) ended();
+                    });
 }
 
 bool ProcessWatch::IsRunning() const {

@@ -16,7 +16,7 @@ namespace ddbg::collector {
 
 // The process at the other end of a Unix socket.
 struct Peer {
-  pid_t pid = 0;   // as this process sees it; 0: in a PID namespace that cannot be seen from here
+  pid_t pid = 0;  // as this process sees it; 0: in a PID namespace that cannot be seen from here
   uid_t uid = 0;
   UniqueFd pidfd;  // may be missing: the kernel is old, or the process was gone already
 

@@ -162,8 +162,8 @@ void Server::OnClosed(Connection& connection, const std::string& fault) {
 
 void Server::WaitForIdle() {
   if (!sessions_.empty() || !strangers_.empty()) return;
-  idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(idle_seconds_)));
+  idle_timer_.expires_after(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_seconds_)));
   idle_timer_.async_wait([this](const asio::error_code& error) {
     if (!error) OnIdle();
   });

@@ -13,12 +13,12 @@ constexpr std::chrono::milliseconds kFlushAge{150};
 
 constexpr int64_t kTickMs = 250, kDetachedTickMs = 100;
 constexpr int64_t kStatusTickMs = 20, kRetryTickMs = 1000;
-constexpr int64_t kLongCallNs = 1'000'000'000;         // a call open for longer is written while it is open
-constexpr int64_t kRepeatOpenNs = 30'000'000'000;      // and again, to show that it still is
+constexpr int64_t kLongCallNs = 1'000'000'000;     // a call open for longer is written while it is open
+constexpr int64_t kRepeatOpenNs = 30'000'000'000;  // and again, to show that it still is
 constexpr int64_t kClockPointNs = 10'000'000'000;
-constexpr int64_t kDetachedGraceNs = 1'000'000'000;    // a process that is ending loses its socket a little before
-constexpr int64_t kStatusWaitNs = 2'000'000'000;       // for the parent to wait(2) for it
-constexpr int64_t kGiveUpNs = 60'000'000'000;          // on a disk that stays full after the process has ended
+constexpr int64_t kDetachedGraceNs = 1'000'000'000;  // a process that is ending loses its socket a little before
+constexpr int64_t kStatusWaitNs = 2'000'000'000;     // for the parent to wait(2) for it
+constexpr int64_t kGiveUpNs = 60'000'000'000;        // on a disk that stays full after the process has ended
 
 }  // namespace
 
@@ -83,7 +83,8 @@ void Session::OnClosed(Connection&, const std::string& fault) {
   auto self = shared_from_this();
   connection_ = nullptr;
   if (!fault.empty()) {
-    std::string text = sink_.name() + " (pid " + std::to_string(watch_.pid()) + ") sent " + fault + "; its session ends";
+    std::string text =
+        sink_.name() + " (pid " + std::to_string(watch_.pid()) + ") sent " + fault + "; its session ends";
     node_.log->warn("{}", text);
     sink_.NoteForNode(NoteKind::kBadClient, text);
     Note(NoteKind::kBadClient, text);
@@ -163,7 +164,8 @@ void Session::AddProcessEnd(const ProcessEnding& ending) {
 
 void Session::GiveUp() {
   uint64_t lost = sink_.pending().records + intake_.UntakenCells();
-  std::string text = sink_.name() + ": its last " + std::to_string(lost) + " records are lost, the file could not be written";
+  std::string text =
+      sink_.name() + ": its last " + std::to_string(lost) + " records are lost, the file could not be written";
   node_.log->error("{}", text);
   sink_.NoteForNode(NoteKind::kOther, text);
   Finish();

@@ -32,8 +32,8 @@ class Session : public ConnectionOwner, public std::enable_shared_from_this<Sess
   // Opens the file and answers the client.
   void Start(std::shared_ptr<Connection> connection);
 
-  // The process has connected again: from now on this is its connection. An error if it is not the same process with the
-  // same region after all.
+  // The process has connected again: from now on this is its connection. An error if it is not the same process with
+  // the same region after all.
   Result<void> Adopt(std::shared_ptr<Connection> connection, const ClientRegion& region, std::string_view hello_chunk);
 
   // The collector ends: takes what is there, writes it, and does no more.
@@ -46,8 +46,8 @@ class Session : public ConnectionOwner, public std::enable_shared_from_this<Sess
 
  private:
   struct SeenOpen {
-    uint64_t start = 0;       // ticks
-    int64_t written_ns = 0;   // when it was last put into the file; 0: never
+    uint64_t start = 0;      // ticks
+    int64_t written_ns = 0;  // when it was last put into the file; 0: never
   };
 
   void OnProcessEnded();

@@ -8,7 +8,8 @@ namespace ddbg::collector {
 namespace {
 
 constexpr int64_t kRetryNs = 1'000'000'000;
-constexpr size_t kMaxPending = 8u << 20;  // and one frame from the socket on top stays below a trace file's largest chunk
+constexpr size_t kMaxPending =
+    8u << 20;  // and one frame from the socket on top stays below a trace file's largest chunk
 
 }  // namespace
 
@@ -66,9 +67,10 @@ bool TraceSink::FlushNow() {
 void TraceSink::Failed(const Error& error) {
   if (failing_since_ns_ != 0) return;
   failing_since_ns_ = MonotonicNs();
-  node_.log->error("{}: {} The process runs on; once shared memory is full, what it does is counted as lost until the "
-                   "file can be written.",
-                   name_, error.text);
+  node_.log->error(
+      "{}: {} The process runs on; once shared memory is full, what it does is counted as lost until the "
+      "file can be written.",
+      name_, error.text);
   AppendNote(NoteKind::kDiskFull, error.text, &pending_.bytes);
   NoteForNode(NoteKind::kDiskFull, name_ + ": " + error.text);
 }

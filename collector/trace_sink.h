@@ -1,5 +1,5 @@
-// Where the packets of one process go: the pending chunk and the trace file behind it, with all that can be wrong with a
-// disk. While the file cannot be written, packets stay pending; once a second it is tried again.
+// Where the packets of one process go: the pending chunk and the trace file behind it, with all that can be wrong with
+// a disk. While the file cannot be written, packets stay pending; once a second it is tried again.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct Node {
 
 class TraceSink {
  public:
-  // `hello_chunk` is the process's first frame. `written` is called each time that all pending packets got into the file.
+  // `hello_chunk` is the process's first frame. `written` is called each time that all pending packets got into the
+  // file.
   TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written);
 
   // Opens the run directory and the file. True if they can be written. Says why not, once, in the log.

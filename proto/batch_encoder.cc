@@ -19,6 +19,9 @@ using protozero::pbf_writer;
 // Field numbers of ddbg.proto. Those of Batch, Definitions and OpenCall are written as literals where they are used.
 enum : uint32_t { kChunkPacket = 1, kPacketBatch = 2, kPacketDefinitions = 3, kPacketOpenCall = 5 };
 
+// 22 fields of at most 10 bytes a record, and the largest definition a ring can hold.
+static_assert(kMaxBatchCells * 220 + kLaneCells[kBulkLane] * kCellBytes + 1024 < (4 << 20), "a call must fit a frame");
+
 constexpr double kSaturation = 9.2e18;  // within int64_t
 constexpr double kMinNsPerTick = 1e-3, kMaxNsPerTick = 1e6;
 

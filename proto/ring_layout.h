@@ -31,7 +31,7 @@ inline constexpr uint32_t kMaxOpenRequests = 6;
 
 enum LaneId : uint32_t { kVitalLane = 0, kBulkLane = 1 };  // collectives, life cycle, definitions | frequent calls
 inline constexpr uint32_t kLanes = 2;
-inline constexpr uint64_t kLaneCells[kLanes] = {8192, 16384};  // powers of two
+inline constexpr uint64_t kLaneCells[kLanes] = {16384, 32768};  // powers of two
 inline constexpr uint64_t kCellBytes = 64;
 
 // Call ids below kFirstCall are not calls.

@@ -135,8 +135,8 @@ bool TraceReader::Decompress(TraceChunk* chunk) {
   unsigned long long size = ZSTD_getFrameContentSize(payload_.data(), payload_.size());
   if (size > kMaxChunkBytes) return false;  // unknown and error are larger than anything
   chunk_.resize(size);
-  size_t got = ZSTD_decompressDCtx(DecompressionContext(), chunk_.data(), chunk_.size(), payload_.data(),
-                                   payload_.size());
+  size_t got =
+      ZSTD_decompressDCtx(DecompressionContext(), chunk_.data(), chunk_.size(), payload_.data(), payload_.size());
   if (got != size) return false;
   chunk->bytes = {chunk_.data(), chunk_.size()};
   return true;

@@ -19,8 +19,8 @@ class TraceWriter {
   // Error codes: EEXIST if there is such a file, ENOSPC, EACCES, … as open and write give them.
   static Result<TraceWriter> Create(const std::string& path, std::string_view first_chunk);
 
-  // Opens an existing file to go on with it, and cuts what is not a whole frame off its end. Error code EBUSY if another
-  // process writes to it, 0 if it is not a trace file that this version can go on with.
+  // Opens an existing file to go on with it, and cuts what is not a whole frame off its end. Error code EBUSY if
+  // another process writes to it, 0 if it is not a trace file that this version can go on with.
   static Result<TraceWriter> Resume(const std::string& path);
 
   TraceWriter(TraceWriter&& other) noexcept { *this = std::move(other); }

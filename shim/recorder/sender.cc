@@ -23,7 +23,9 @@ namespace ddbg::shim {
 namespace {
 
 constexpr int64_t kMinPauseNs = 1'000'000;
-constexpr int64_t kMaxPauseNs = 50'000'000;
+constexpr int64_t kMaxPauseNs = 20'000'000;
+// A drain should find a lane about this full; the rest is for bursts and for what the collector has not written yet.
+constexpr double kWantedFill = 0.125;
 constexpr int64_t kHouseworkNs = 1'000'000'000;
 constexpr size_t kStackBytes = 512 * 1024;
 
@@ -89,25 +91,26 @@ class Sender {
     }
   }
 
-  // Cells found, over all lanes.
-  uint64_t Drain() {
-    uint64_t found = 0;
+  // The fullest lane found, as a part of its capacity.
+  double Drain() {
+    double fullest = 0;
     TickMapper mapper = MakeTickMapper(*recorder_->region.header());
     for (uint32_t i = 0; i < kMaxThreads; ++i) {
       if (recorder_->region.slot(i)->tid.load(std::memory_order_acquire) == 0) continue;
       for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        found += DrainLane(i, lane, mapper);
-        if (link_.state() == Link::State::kDown) return found;
+        double fill = DrainLane(i, lane, mapper);
+        fullest = fill > fullest ? fill : fullest;
+        if (link_.state() == Link::State::kDown) return fullest;
       }
     }
-    return found;
+    return fullest;
   }
 
-  uint64_t DrainLane(uint32_t slot, uint32_t lane_id, const TickMapper& mapper) {
+  double DrainLane(uint32_t slot, uint32_t lane_id, const TickMapper& mapper) {
     LaneState& lane = recorder_->region.slot(slot)->lane[lane_id];
     // acquire: pairs with the release in Push
     uint64_t head = lane.head.load(std::memory_order_acquire), sent = lane.sent.load(std::memory_order_relaxed);
-    uint64_t found = head - sent;
+    double fill = static_cast<double>(head - sent) / static_cast<double>(kLaneCells[lane_id]);
     while (sent < head) {
       chunk_.clear();
       uint64_t got_to = EncodeLane(recorder_->region, slot, lane_id, sent, head, mapper, &chunk_);
@@ -115,13 +118,14 @@ class Sender {
       sent = got_to;
       lane.sent.store(sent, std::memory_order_relaxed);
     }
-    return found;
+    return fill;
   }
 
   // Often when there is much, seldom when there is little.
-  int64_t PauseAfter(uint64_t found) {
-    if (found > kLaneCells[kBulkLane] / 8) pause_ns_ /= 2;
-    else if (found < kLaneCells[kBulkLane] / 32) pause_ns_ *= 2;
+  int64_t PauseAfter(double fullest) {
+    double wanted = fullest > 0 ? static_cast<double>(pause_ns_) * kWantedFill / fullest : 2.0 * static_cast<double>(pause_ns_);
+    // Down at once, up slowly: the next burst is like the last.
+    pause_ns_ = static_cast<int64_t>(wanted < 2.0 * static_cast<double>(pause_ns_) ? wanted : 2.0 * static_cast<double>(pause_ns_));
     if (pause_ns_ < kMinPauseNs) pause_ns_ = kMinPauseNs;
     if (pause_ns_ > kMaxPauseNs) pause_ns_ = kMaxPauseNs;
     return pause_ns_;

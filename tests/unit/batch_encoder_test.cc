@@ -21,9 +21,7 @@ std::vector<Record> Decode(const proto::Batch& batch) {
   std::vector<Record> records(batch.records());
   int64_t start = batch.t_min_ns(), aux = 0;
   uint32_t seq = 0, stack = 0;
-  auto at = [](const auto& column, size_t i) {
-    return column.empty() ? 0 : column.Get(static_cast<int>(i));
-  };
+  auto at = [](const auto& column, size_t i) { return column.empty() ? 0 : column.Get(static_cast<int>(i)); };
   for (size_t i = 0; i < records.size(); ++i) {
     Record& record = records[i];
     record.start = static_cast<uint64_t>(start += at(batch.start(), i));

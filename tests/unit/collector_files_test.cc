@@ -27,9 +27,33 @@ std::string OwnHost() {
   return host;
 }
 
+// A disk of 256 KiB, which takes root to have.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path) : path_(path) {
+    std::filesystem::create_directory(path);
+    mounted_ = mount("tmpfs", path.c_str(), "tmpfs", 0, "size=256k") == 0;
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+  }
+
+  bool mounted() const { return mounted_; }
+  void Fill() const { WriteBytes(path_ + "/filler", std::string(1 << 20, 'x')); }  // as much of it as fits
+  void Empty() const { std::filesystem::remove(path_ + "/filler"); }
+
+ private:
+  std::string path_;
+  bool mounted_;
+};
+
 class CollectorFiles : public ::testing::Test {
  protected:
-  CollectorFiles() : collector_(std::make_unique<CollectorProcess>(dir_ / "sock")) { EXPECT_TRUE(collector_->Listens()); }
+  CollectorFiles() : collector_(std::make_unique<CollectorProcess>(dir_ / "sock")) {
+    EXPECT_TRUE(collector_->Listens());
+  }
 
   std::string sock() const { return dir_ / "sock"; }
   std::string runs() const { return dir_ / "runs"; }
@@ -71,9 +95,8 @@ TEST_F(CollectorFiles, LieWhereTheFormatSays) {
   ASSERT_EQ(node.processes.size(), 1u);
   EXPECT_EQ(node.processes[0].run_id(), "my run");
   EXPECT_TRUE(node.HasNote(proto::Note::COLLECTOR_STARTED));
-  EXPECT_TRUE(WaitUntil([&] {
-    return DecodedTrace(directory + "/node-" + OwnHost() + ".ddbg").HasNote(proto::Note::CLIENT_CONNECTED);
-  }));
+  EXPECT_TRUE(WaitUntil(
+      [&] { return DecodedTrace(directory + "/node-" + OwnHost() + ".ddbg").HasNote(proto::Note::CLIENT_CONNECTED); }));
   struct stat made;
   ASSERT_EQ(stat(directory.c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 07777, 0755u);
@@ -96,7 +119,8 @@ TEST_F(CollectorFiles, StayBelowTheirDirectoryWhateverTheRunIsCalled) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(runs())) found.push_back(entry.path().filename());
   std::sort(found.begin(), found.end());
-  EXPECT_EQ(found, (std::vector<std::string>{"_", "_.", "_._.._escape", "_latest", "a_b", "latest", "new_line", "unnamed"}));
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"_", "_.", "_._.._escape", "_latest", "a_b", "latest", "new_line", "unnamed"}));
 }
 
 TEST_F(CollectorFiles, AreGoneOnWithWhenTheCollectorWasKilled) {
@@ -151,68 +175,59 @@ TEST_F(CollectorFiles, AreMadeOnceTheirDirectoryCanBe) {
 }
 
 TEST_F(CollectorFiles, AreFinishedThoughTheDiskWasFullForAWhile) {
-  std::filesystem::create_directory(runs());
-  if (mount("tmpfs", runs().c_str(), "tmpfs", 0, "size=256k") != 0) GTEST_SKIP() << "needs root to mount a small disk";
-  std::string filler = runs() + "/filler";
-  {
-    FakeProcess process(sock(), {runs()});
-    ASSERT_EQ(process.Connect(), '1');
-    WriteBytes(filler, std::string(1 << 20, 'x'));  // as much of it as fits
-    process.Publish(0, kBulkLane, 16'000);
-    process.SendLane(0, kBulkLane);
-    EXPECT_TRUE(WaitUntil([&] { return Contains(collector_->Said(), "No space left"); }));
-    EXPECT_LT(process.written(0, kBulkLane), 16'000u);
-    process.Publish(1, kVitalLane, 100);
-    process.Kill(SIGKILL);  // while nothing can be written
-    process.Reap();
-    std::filesystem::remove(filler);
-    EXPECT_TRUE(Ended(File("rank-00000.ddbg")));
-    DecodedTrace trace(File("rank-00000.ddbg"));
-    EXPECT_TRUE(trace.damage.empty());
-    EXPECT_TRUE(trace.HasEachOnce(16'100));
-    EXPECT_TRUE(trace.HasNote(proto::Note::DISK_FULL));
-    EXPECT_TRUE(trace.HasNote(proto::Note::DISK_RESUMED));
-  }
-  collector_.reset();
-  umount(runs().c_str());
+  SmallDisk disk(runs());
+  if (!disk.mounted()) GTEST_SKIP() << "needs root to mount a small disk";
+  FakeProcess process(sock(), {runs()});
+  ASSERT_EQ(process.Connect(), '1');
+  disk.Fill();
+  process.Publish(0, kBulkLane, 16'000);
+  process.SendLane(0, kBulkLane);
+  EXPECT_TRUE(WaitUntil([&] { return Contains(collector_->Said(), "No space left"); }));
+  EXPECT_LT(process.written(0, kBulkLane), 16'000u);
+  process.Publish(1, kVitalLane, 100);
+  process.Kill(SIGKILL);  // while nothing can be written
+  process.Reap();
+  disk.Empty();
+  EXPECT_TRUE(Ended(File("rank-00000.ddbg")));
+  DecodedTrace trace(File("rank-00000.ddbg"));
+  EXPECT_TRUE(trace.damage.empty());
+  EXPECT_TRUE(trace.HasEachOnce(16'100));
+  EXPECT_TRUE(trace.HasNote(proto::Note::DISK_FULL));
+  EXPECT_TRUE(trace.HasNote(proto::Note::DISK_RESUMED));
 }
 
 TEST_F(CollectorFiles, OfAFullDiskDoNotMakeTheCollectorGrow) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "under AddressSanitizer memory is not given back";
 #endif
-  std::filesystem::create_directory(runs());
-  if (mount("tmpfs", runs().c_str(), "tmpfs", 0, "size=256k") != 0) GTEST_SKIP() << "needs root to mount a small disk";
-  {
-    FakeProcess process(sock(), {runs()});
-    ASSERT_EQ(process.Connect(), '1');
-    WriteBytes(runs() + "/filler", std::string(1 << 20, 'x'));
-    process.Publish(0, kBulkLane, 16'000);
-    // Modules packets take no space in the ring, so nothing but the collector's own limit holds them up.
-    proto::Chunk chunk;
-    chunk.add_packet()->mutable_modules()->add_module()->set_path(std::string(1 << 20, 'p'));
-    std::string bytes = chunk.SerializeAsString();
-    pid_t sender = fork();
-    if (sender == 0) {
-      for (int i = 0; i < 64; ++i) process.SendFrame(bytes);
-      _exit(0);
-    }
-    auto rss_pages = [&] {
-      std::ifstream statm("/proc/" + std::to_string(collector_->pid()) + "/statm");
-      long size = 0, resident = 0;
-      statm >> size >> resident;
-      return resident;
-    };
-    EXPECT_TRUE(WaitUntil([&] { return rss_pages() * 4 > 8 << 10; }));  // it does take some
-    EXPECT_FALSE(WaitUntil([&] { return waitpid(sender, nullptr, WNOHANG) == sender; }, 1));
-    EXPECT_LT(rss_pages() * 4, 80 << 10);
-    std::filesystem::remove(runs() + "/filler");
-    EXPECT_TRUE(WaitUntil([&] { return waitpid(sender, nullptr, WNOHANG) == sender; }));
-    process.SendLane(0, kBulkLane);
-    EXPECT_TRUE(WaitUntil([&] { return process.written(0, kBulkLane) == 16'000; }));
+  SmallDisk disk(runs());
+  if (!disk.mounted()) GTEST_SKIP() << "needs root to mount a small disk";
+  FakeProcess process(sock(), {runs()});
+  ASSERT_EQ(process.Connect(), '1');
+  disk.Fill();
+  process.Publish(0, kBulkLane, 16'000);
+  // Modules packets take no space in the ring, so nothing but the collector's own limit holds them up.
+  proto::Chunk chunk;
+  chunk.add_packet()->mutable_modules()->add_module()->set_path(std::string(1 << 20, 'p'));
+  std::string bytes = chunk.SerializeAsString();
+  pid_t sender = fork();
+  if (sender == 0) {
+    for (int i = 0; i < 64; ++i) process.SendFrame(bytes);
+    _exit(0);
   }
-  collector_.reset();
-  umount(runs().c_str());
+  auto rss_pages = [&] {
+    std::ifstream statm("/proc/" + std::to_string(collector_->pid()) + "/statm");
+    long size = 0, resident = 0;
+    statm >> size >> resident;
+    return resident;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return rss_pages() * 4 > 8 << 10; }));  // it does take some
+  EXPECT_FALSE(WaitUntil([&] { return waitpid(sender, nullptr, WNOHANG) == sender; }, 1));
+  EXPECT_LT(rss_pages() * 4, 80 << 10);
+  disk.Empty();
+  EXPECT_TRUE(WaitUntil([&] { return waitpid(sender, nullptr, WNOHANG) == sender; }));
+  process.SendLane(0, kBulkLane);
+  EXPECT_TRUE(WaitUntil([&] { return process.written(0, kBulkLane) == 16'000; }));
 }
 
 }  // namespace

@@ -108,11 +108,11 @@ TEST_F(LaneIntakeTest, RefusesPositionsThatTheRingCannotHave) {
     batch->set_records(records);
     return chunk.SerializeAsString();
   };
-  EXPECT_FALSE(intake_.Take(batch(0, 0, 0, 11, 1), &out_).ok());              // not published
-  EXPECT_FALSE(intake_.Take(batch(0, 0, 5, 4, 0), &out_).ok());               // backwards
-  EXPECT_FALSE(intake_.Take(batch(0, 0, 0, 10, 11), &out_).ok());             // more records than cells
-  EXPECT_FALSE(intake_.Take(batch(kMaxThreads, 0, 0, 1, 1), &out_).ok());     // no such thread
-  EXPECT_FALSE(intake_.Take(batch(0, kLanes, 0, 1, 1), &out_).ok());          // no such lane
+  EXPECT_FALSE(intake_.Take(batch(0, 0, 0, 11, 1), &out_).ok());           // not published
+  EXPECT_FALSE(intake_.Take(batch(0, 0, 5, 4, 0), &out_).ok());            // backwards
+  EXPECT_FALSE(intake_.Take(batch(0, 0, 0, 10, 11), &out_).ok());          // more records than cells
+  EXPECT_FALSE(intake_.Take(batch(kMaxThreads, 0, 0, 1, 1), &out_).ok());  // no such thread
+  EXPECT_FALSE(intake_.Take(batch(0, kLanes, 0, 1, 1), &out_).ok());       // no such lane
   EXPECT_FALSE(intake_.Take(batch(0, 0, 0, ~uint64_t{0}, 1), &out_).ok());
   EXPECT_TRUE(intake_.Take(batch(0, 0, 0, 10, 10), &out_).ok());
 }

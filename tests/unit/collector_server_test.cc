@@ -95,8 +95,8 @@ TEST(Collector, DoesNotReplaceAFileThatIsNoSocket) {
 
 TEST(Collector, EndsWhenNobodyComes) {
   ScratchDir dir;
-  CollectorProcess idle(dir / "idle", {"ddbg-collector", "--foreground", "--socket", dir / "idle", "--idle-seconds", "0.2"},
-                        true);
+  CollectorProcess idle(dir / "idle",
+                        {"ddbg-collector", "--foreground", "--socket", dir / "idle", "--idle-seconds", "0.2"}, true);
   EXPECT_EQ(idle.Wait(), 0);
   EXPECT_NE(access((dir / "idle").c_str(), F_OK), 0);  // the socket is gone, the lock file stays
   EXPECT_EQ(access((dir / "idle.lock").c_str(), F_OK), 0);
@@ -163,7 +163,9 @@ TEST(Collector, LeavesTheJobThatStartedIt) {
 
 TEST(Collector, AnswersHelpVersionAndMistakes) {
   ScratchDir dir;
-  auto run = [&](const std::string& word) { return CollectorProcess(dir / "s", {"ddbg-collector", word}, true).Wait(); };
+  auto run = [&](const std::string& word) {
+    return CollectorProcess(dir / "s", {"ddbg-collector", word}, true).Wait();
+  };
   EXPECT_EQ(run("--help"), 0);
   EXPECT_EQ(run("--version"), 0);
   EXPECT_EQ(run("--no-such-option"), 2);

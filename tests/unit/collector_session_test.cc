@@ -1,6 +1,8 @@
 // A process's recording from its first frame to its end, with a real collector and a process that really dies.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/unit/collector_process.h"
 #include "tests/unit/decoded_trace.h"
 #include "tests/unit/fake_process.h"
@@ -68,6 +70,29 @@ TEST_F(CollectorSession, KeepsEverythingOfAProcessThatSentNothing) {
   EXPECT_EQ(trace.ends[0].code(), SIGSEGV);
 }
 
+TEST_F(CollectorSession, KeepsEverythingAtWhateverInstantAProcessIsKilled) {
+  std::mt19937 random(1);
+  for (int round = 1; round <= 30; ++round) {
+    FakeProcess process(dir_ / "sock", {dir_ / "runs", round});
+    ASSERT_EQ(process.Connect(), '1');
+    process.RunUntilKilled();
+    uint64_t enough = random() % 20'000;
+    ASSERT_TRUE(WaitUntil([&] { return process.region().head(0, kVitalLane) >= enough; }));
+    process.Kill(SIGKILL);
+    process.Reap();
+    uint64_t made = process.region().head(0, kVitalLane);
+    char name[64];
+    std::snprintf(name, sizeof(name), "runs/run/a0/rank-%05d.ddbg", round);
+    ASSERT_TRUE(WaitUntil([&] { return !DecodedTrace(dir_ / name).ends.empty(); }));
+    DecodedTrace trace(dir_ / name);
+    EXPECT_TRUE(trace.HasEachOnce(made)) << trace.counts.size() << " of " << made;
+    EXPECT_TRUE(trace.SpansAreSeamless());
+    // At most the call it was in, and that only if it has no record.
+    for (const proto::OpenCall& open : trace.open_calls) EXPECT_GE(open.half(0).count(), made);
+    EXPECT_LE(trace.open_calls.size(), 1u);
+  }
+}
+
 TEST_F(CollectorSession, BeginsWithTheProcessAlone) {
   ASSERT_EQ(process_.Connect(), '1');
   pid_t pid = process_.pid();
@@ -114,6 +139,19 @@ TEST_F(CollectorSession, ReportsExitStatusFromThePidfd) {
   EXPECT_EQ(trace.ends[0].how(), proto::ProcessEnd::EXITED);
   EXPECT_EQ(trace.ends[0].code(), 7);
   EXPECT_TRUE(trace.ends[0].source() == "pidfd" || trace.ends[0].source() == "zombie") << trace.ends[0].source();
+}
+
+TEST_F(CollectorSession, ReportsHowAProcessEndedThatIsGoneWithoutTrace) {
+  ASSERT_EQ(process_.Connect(), '1');
+  collector_.Signal(SIGSTOP);
+  process_.Exit(9);
+  process_.Reap();
+  collector_.Signal(SIGCONT);
+  DecodedTrace trace = Finished();
+  if (trace.ends[0].how() == proto::ProcessEnd::GONE) GTEST_SKIP() << "this kernel's pidfds keep no exit status";
+  EXPECT_EQ(trace.ends[0].source(), "pidfd");
+  EXPECT_EQ(trace.ends[0].how(), proto::ProcessEnd::EXITED);
+  EXPECT_EQ(trace.ends[0].code(), 9);
 }
 
 TEST_F(CollectorSession, ReportsHowAProcessEndedThatNobodyWaitsFor) {

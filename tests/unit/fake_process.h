@@ -125,6 +125,12 @@ class FakeProcess {
     return Reply() == 'y';
   }
 
+  // From now on it makes calls and sends them, as fast as it can, until it is killed. Nothing else can be asked of it.
+  void RunUntilKilled() {
+    Command('R', "");
+    Reply();
+  }
+
   void Exit(int status) { Command('E', std::string(1, static_cast<char>(status))); }
   void Kill(int number) { kill(pid_, number); }
   void WaitWithoutReaping() const {
@@ -218,6 +224,7 @@ class FakeProcess {
       std::string bytes(size, '\0');
       ReadAll(commands, bytes.data(), size);
       char reply = 'k';
+      if (what == 'R') Run(connection, commands);
       switch (what) {
         case 'C': connection = SayHello(bytes, ReceiveFd(commands), &reply); break;
         case 'S': WriteAll(connection, bytes.data(), bytes.size()); break;
@@ -227,6 +234,29 @@ class FakeProcess {
         case 'E': _exit(static_cast<unsigned char>(bytes[0]));
       }
       WriteAll(commands, &reply, 1);
+    }
+  }
+
+  [[noreturn]] void Run(int connection, int commands) {
+    WriteAll(commands, "k", 1);
+    uint64_t sent = 0;
+    TickMapper mapper = MakeTickMapper(*region_.region().header());
+    for (uint64_t i = 0;; ++i) {
+      LaneState& lane = region_.lane(0, kVitalLane);
+      while (lane.head - lane.written >= kLaneCells[kVitalLane]) {
+      }
+      Record call = FakeRegion::Call(static_cast<uint64_t>(MonotonicNs()), 0, kFirstCall);
+      call.count = i;
+      region_.Enter(0, call);
+      call.duration = 1;
+      region_.Publish(0, kVitalLane, call);
+      region_.Leave(0);
+      if (i % 100 != 0) continue;
+      std::string chunk(sizeof(uint32_t), '\0');
+      sent = EncodeLane(region_.region(), 0, kVitalLane, sent, lane.head, mapper, &chunk);
+      uint32_t length = static_cast<uint32_t>(chunk.size() - sizeof(length));
+      std::memcpy(chunk.data(), &length, sizeof(length));
+      WriteAll(connection, chunk.data(), chunk.size());
     }
   }
 

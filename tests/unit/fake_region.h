@@ -67,7 +67,8 @@ class FakeRegion {
   }
 
   // `payload` is a serialized Definition. `claimed` as for a broken process: what the head cell says its size is.
-  void PublishDefinition(uint32_t slot, uint32_t lane_id, std::string_view payload, uint64_t claimed = ~uint64_t{0}) const {
+  void PublishDefinition(uint32_t slot, uint32_t lane_id, std::string_view payload,
+                         uint64_t claimed = ~uint64_t{0}) const {
     uint64_t at = head(slot, lane_id);
     Record definition{};
     definition.call = kCallDefinition;

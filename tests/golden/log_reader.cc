@@ -1,0 +1,248 @@
+#include "tests/golden/log_reader.h"
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+namespace ddbg::analyzer {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::string Trimmed(std::string text) {
+  text.erase(0, text.find_first_not_of(" \t"));
+  text.erase(text.find_last_not_of(" \t\r") + 1);
+  return text;
+}
+
+class Reader {
+ public:
+  GoldenLog Read(const std::string& text) {
+    std::vector<std::string> lines = Split(text, '\n');
+    Lines(lines, 0, lines.size());
+    Finish();
+    return std::move(log_);
+  }
+
+ private:
+  // Lines [from, to); braces of `repeat` nest.
+  void Lines(const std::vector<std::string>& lines, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+      std::string line = Trimmed(lines[i].substr(0, lines[i].find('#') == 0 ? 0 : std::string::npos));
+      if (line.empty() || line[0] == '#') continue;
+      if (line.rfind("repeat ", 0) == 0) {
+        size_t end = i + 1;
+        for (int depth = 1; end < to; ++end) {
+          std::string inner = Trimmed(lines[end]);
+          if (inner.rfind("repeat ", 0) == 0) ++depth;
+          if (inner == "}" && --depth == 0) break;
+        }
+        for (int n = std::stoi(line.substr(7)); n > 0; --n) Lines(lines, i + 1, end);
+        i = end;
+      } else if (!Line(line) && log_.error.empty()) {
+        log_.error = line;
+      }
+    }
+  }
+
+  bool Line(const std::string& line) {
+    if (line.rfind("ranks ", 0) == 0) return Ranks(std::stoi(line.substr(6)));
+    if (line.rfind("at ", 0) == 0) {
+      now_ = static_cast<int64_t>(std::stod(line.substr(3)) * 1e9);
+      return true;
+    }
+    if (line.rfind("expect ", 0) == 0) return Expect(Split(line.substr(7), ' '));
+    if (line.rfind("end ", 0) == 0) return End(line.substr(4));
+    size_t colon = line.find(':');
+    if (colon == std::string::npos) return false;
+    now_ += kMs;
+    for (int rank : Who(line.substr(0, colon)))
+      if (!Call(rank, Split(line.substr(colon + 1), ' '))) return false;
+    return true;
+  }
+
+  bool Ranks(int n) {
+    log_.run.run_id = "golden";
+    for (int rank = 0; rank < n; ++rank) {
+      Process process;
+      process.run_id = "golden";
+      process.host = "node0";
+      process.pid = 1000 + rank;
+      process.launcher_rank = process.mpi_rank = rank;
+      process.launcher_world_size = process.mpi_size = n;
+      process.mpi_abi = "Open MPI";
+      process.modules.push_back({"/home/user/app", 0, 0x1000, 1ull << 40, "build"});
+      log_.run.processes.push_back(process);
+    }
+    std::vector<int32_t> all(n);
+    for (int i = 0; i < n; ++i) all[i] = i;
+    for (int rank = 0; rank < n; ++rank) AddComm(rank, "MPI_COMM_WORLD", all, "world", "");
+    return true;
+  }
+
+  Process& P(int rank) { return log_.run.processes[rank]; }
+
+  std::vector<int> Who(const std::string& text) {
+    std::vector<int> ranks;
+    if (Trimmed(text) == "all")
+      for (size_t i = 0; i < log_.run.processes.size(); ++i) ranks.push_back(static_cast<int>(i));
+    else
+      for (const std::string& part : Split(Trimmed(text), ',')) {
+        size_t dash = part.find('-');
+        int first = std::stoi(part), last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
+        for (int r = first; r <= last; ++r) ranks.push_back(r);
+      }
+    return ranks;
+  }
+
+  uint32_t AddComm(int rank, const std::string& name, const std::vector<int32_t>& members, const std::string& kind,
+                   const std::string& parent) {
+    Process& p = P(rank);
+    Communicator comm;
+    comm.id = static_cast<uint32_t>(p.comms.size() + 1);
+    comm.uid = std::hash<std::string>{}(name + "/" + std::to_string(made_[name + std::to_string(rank)]++)) | 1;
+    comm.name = name;
+    comm.kind = kind;
+    comm.size = static_cast<uint32_t>(members.size());
+    comm.members = members;
+    comm.rank = static_cast<int32_t>(std::find(members.begin(), members.end(), rank) - members.begin());
+    if (!parent.empty()) comm.parent = ids_[rank][parent], comm.parent_uid = p.comms[comm.parent].uid;
+    p.comms[comm.id] = comm;
+    ids_[rank][name] = comm.id;
+    return comm.id;
+  }
+
+  uint32_t Type(int rank, const std::string& name) {
+    Process& p = P(rank);
+    for (const auto& [id, type] : p.dtypes)
+      if (type.name == name) return id;
+    uint32_t id = static_cast<uint32_t>(p.dtypes.size() + 1);
+    uint64_t size = name.find("DOUBLE") != std::string::npos || name.find("64") != std::string::npos ? 8 : 4;
+    if (name == "MPI_BYTE" || name == "MPI_CHAR") size = 1;
+    p.dtypes[id] = {name, size, name, 1, std::hash<std::string>{}(name)};
+    return id;
+  }
+
+  uint32_t Stack(int rank, const std::string& site) {
+    std::hash<std::string> hash;
+    std::vector<uint64_t> frames;
+    for (const std::string& frame : Split(site, '<')) frames.push_back(0x2000 + (hash(frame) & 0xffffff) * 16);
+    uint32_t id = static_cast<uint32_t>(hash(site) & 0x7fffffff) | 1;
+    P(rank).stacks_by_id[id] = frames;
+    return id;
+  }
+
+  static uint8_t Op(const std::string& name) {
+    static const std::map<std::string, uint8_t> ops = {{"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}};
+    auto found = ops.find(name);
+    return found == ops.end() ? static_cast<uint8_t>(kOpUser) : found->second;
+  }
+
+  bool Call(int rank, const std::vector<std::string>& words) {
+    if (words.empty()) return false;
+    analyzer::Call call;
+    size_t index = 0;
+    while (index < kCallCount && kCalls[index].name != "MPI_" + words[0]) ++index;
+    if (index == kCallCount) return false;
+    call.call = static_cast<uint16_t>(kFirstCall + index);
+    call.start_ns = now_ + rank * 1000;
+    call.duration_ns = 100'000;
+    call.comm = ids_[rank]["MPI_COMM_WORLD"];
+    bool has_comm = IsCollective(call.info().kind) || call.info().kind == CallKind::Send ||
+                    call.info().kind == CallKind::Recv || call.info().kind == CallKind::Sendrecv ||
+                    call.info().kind == CallKind::Probe || call.info().kind == CallKind::CommFree;
+    if (!has_comm) call.comm = 0;
+    OpenDetail detail;
+    std::string made;
+    for (size_t i = 1; i < words.size(); ++i)
+      if (!Word(rank, words[i], &call, &detail, &made)) return false;
+    if (IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup) call.seq = seq_[{rank, call.comm}]++;
+    if (!made.empty()) Make(rank, made, &call);
+    if (call.info().kind == CallKind::CommFree) P(rank).comms[call.comm].freed = true;
+    if (!detail.requests.empty()) P(rank).open_detail[P(rank).calls.size()] = detail;
+    P(rank).calls.push_back(call);
+    P(rank).last_seen_ns = std::max(P(rank).last_seen_ns, now_);
+    return true;
+  }
+
+  bool Word(int rank, const std::string& word, analyzer::Call* call, OpenDetail* detail, std::string* made) {
+    if (word == "open") return call->duration_ns = kNeverReturned, true;
+    if (word[0] == '@') return call->stack = Stack(rank, word.substr(1)), true;
+    if (word[0] == '#') return call->aux = std::stoull(word.substr(1)), true;
+    size_t equals = word.find('=');
+    if (equals == std::string::npos) return false;
+    std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+    if (key == "count") call->count = std::stoull(value);
+    else if (key == "type") call->dtype = Type(rank, value);
+    else if (key == "op") call->op = Op(value);
+    else if (key == "root" || key == "peer") call->peer = value == "any" ? kAnySource : std::stoi(value);
+    else if (key == "tag") call->tag = value == "any" ? kAnyTag : std::stoi(value);
+    else if (key == "comm") call->comm = ids_[rank][value];
+    else if (key == "result") call->result = std::stoi(value);
+    else if (key == "waits") {
+      for (const std::string& operation : Split(value, ',')) detail->requests.push_back(std::stoull(operation));
+      detail->request_count = static_cast<uint32_t>(detail->requests.size());
+    } else if (key == "new") *made = value;
+    else return false;
+    return true;
+  }
+
+  void Make(int rank, const std::string& made, analyzer::Call* call) {
+    size_t colon = made.find(':');
+    std::vector<int32_t> members;
+    for (int member : Who(made.substr(colon + 1))) members.push_back(member);
+    std::string parent = P(rank).comms[call->comm].name;
+    call->aux = AddComm(rank, made.substr(0, colon), members, "split", parent);
+  }
+
+  bool End(const std::string& text) {
+    size_t colon = text.find(':');
+    if (colon == std::string::npos) return false;
+    std::vector<std::string> words = Split(text.substr(colon + 1), ' ');
+    if (words.size() != 2) return false;
+    now_ += kMs;
+    for (int rank : Who(text.substr(0, colon))) {
+      ProcessEnd& end = P(rank).end;
+      end.how = words[0] == "exit" ? ProcessEnd::kExited : ProcessEnd::kSignaled;
+      end.code = std::stoi(words[1]);
+      end.t_ns = now_ + rank * 1000;
+    }
+    return true;
+  }
+
+  bool Expect(const std::vector<std::string>& words) {
+    log_.verdict = words[0];
+    for (size_t i = 1; i < words.size(); ++i) {
+      size_t equals = words[i].find('=');
+      if (equals == std::string::npos) return false;
+      log_.expected[words[i].substr(0, equals)] = words[i].substr(equals + 1);
+    }
+    return true;
+  }
+
+  void Finish() {
+    for (Process& process : log_.run.processes) {
+      if (process.end.how == ProcessEnd::kRunning) log_.run.live = true, process.last_seen_ns = now_;
+    }
+  }
+
+  GoldenLog log_;
+  int64_t now_ = 0;
+  std::map<int, std::map<std::string, uint32_t>> ids_;
+  std::map<std::string, int> made_;
+  std::map<std::pair<int, uint32_t>, uint32_t> seq_;
+};
+
+}  // namespace
+
+GoldenLog ReadGoldenLog(const std::string& text) { return Reader().Read(text); }
+
+}  // namespace ddbg::analyzer
