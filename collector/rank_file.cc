@@ -1,8 +1,7 @@
 #include "collector/rank_file.h"
 
 #include <errno.h>
-
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "collector/run_dir.h"
 #include "proto/trace_reader.h"
@@ -14,16 +13,10 @@ constexpr int kMaxSuffix = 1000;
 
 // The name to try at the n-th attempt, from 0.
 std::string FileName(const Hello& hello, int n) {
-  if (hello.rank >= 0) {
-    if (n == 0) {
-      char name[32];
-      std::snprintf(name, sizeof(name), "rank-%05d.ddbg", hello.rank);
-      return name;
-    }
-    --n;
-  }
-  std::string name = "proc-" + PathComponent(hello.host) + "-" + std::to_string(hello.pid);
-  return name + (n == 0 ? "" : "-" + std::to_string(n + 1)) + ".ddbg";
+  if (hello.rank >= 0 && n == 0) return fmt::format("rank-{:05}.ddbg", hello.rank);
+  int suffix = hello.rank >= 0 ? n : n + 1;
+  std::string process = fmt::format("proc-{}-{}", PathComponent(hello.host), hello.pid);
+  return suffix == 1 ? process + ".ddbg" : fmt::format("{}-{}.ddbg", process, suffix);
 }
 
 bool IsFileOf(const std::string& path, const Hello& hello) {
