@@ -12,10 +12,9 @@ struct Switch {
   std::string_view name, by_default, meaning;
 };
 
-// Layering: a table of texts, no code of the shim.
 constexpr Switch kSwitches[] = {
 #define DDBG_SWITCH(name, by_default, meaning) {#name, by_default, meaning},
-#include "shim/switches.def"
+#include "proto/switches.def"
 #undef DDBG_SWITCH
 };
 

@@ -16,7 +16,7 @@ RULES = {
     "proto": (("proto/",), ()),
     "shim": (("proto/", "shim/"), HEAVY),
     # The recorder knows no MPI, NCCL or CUDA.
-    "shim/recorder": (("proto/", "shim/recorder/", "shim/ddbg.h", "shim/switches.def"), HEAVY + SHIM_FAMILIES),
+    "shim/recorder": (("proto/", "shim/recorder/", "shim/ddbg.h"), HEAVY + SHIM_FAMILIES),
     "shim/interpose": (("proto/", "shim/recorder/", "shim/interpose/"), HEAVY + SHIM_FAMILIES),
     # The collector knows no calls: it moves bytes.
     "collector": (("proto/", "collector/"), ("proto/call.h", "proto/calls_")),
