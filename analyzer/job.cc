@@ -11,20 +11,12 @@
 
 #include <algorithm>
 
+#include "analyzer/group_witness.h"
 #include "analyzer/program_check.h"
+#include "proto/clock_ticks.h"
 
 namespace ddbg::analyzer {
 namespace {
-
-// One kill to a process group comes to us and to the command; passing ours on would make two of it, and mpirun takes a
-// second SIGINT for "at once". A repetition within this time is taken for the same.
-constexpr int64_t kSameSignalNs = 100'000'000;
-
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 sigset_t HandledSignals() {
   sigset_t signals;
@@ -89,13 +81,14 @@ int ReadExecError(int fd) {
 
 class Job {
  public:
-  explicit Job(pid_t pid) : pid_(pid) {}
+  Job(pid_t pid, GroupWitness* witness) : pid_(pid), witness_(witness) {}
 
   void Handle(const siginfo_t& info) {
     int signal = info.si_signo;
     if (signal == SIGCHLD) return;
-    bool from_process = info.si_code <= 0;  // the terminal's have SI_KERNEL, and the job's group had them too
-    if (from_process && !IsRepetition(signal)) kill(pid_, signal);
+    // The terminal's have SI_KERNEL and went to the whole group, of which the job is.
+    bool from_process = info.si_code <= 0;
+    if (from_process && !witness_->GroupGot(signal)) kill(pid_, signal);
     if (signal == SIGTSTP) raise(SIGSTOP);
   }
 
@@ -106,31 +99,21 @@ class Job {
   }
 
  private:
-  bool IsRepetition(int signal) {
-    int64_t now = NowNs();
-    bool repetition = signal == last_signal_ && now - last_ns_ < kSameSignalNs;
-    last_signal_ = signal;
-    last_ns_ = now;
-    return repetition;
-  }
-
   pid_t pid_;
-  int last_signal_ = 0;
-  int64_t last_ns_ = 0;
+  GroupWitness* witness_;
 };
 
-int WaitFor(pid_t pid, const sigset_t& signals, int tick_ms, const std::function<void()>& on_tick) {
-  Job job(pid);
+int WaitFor(Job job, const sigset_t& signals, int tick_ms, const std::function<void()>& on_tick) {
   int status = 0;
-  int64_t next_tick = NowNs() + int64_t{tick_ms} * 1'000'000;
+  int64_t next_tick = MonotonicNs() + int64_t{tick_ms} * 1'000'000;
   while (!job.HasEnded(&status)) {
-    int64_t left = std::max<int64_t>(next_tick - NowNs(), 0);
+    int64_t left = std::max<int64_t>(next_tick - MonotonicNs(), 0);
     timespec timeout = {left / 1'000'000'000, left % 1'000'000'000};
     siginfo_t info;
     if (sigtimedwait(&signals, &info, &timeout) > 0) job.Handle(info);
-    if (NowNs() < next_tick) continue;
+    if (MonotonicNs() < next_tick) continue;
     on_tick();
-    next_tick = NowNs() + int64_t{tick_ms} * 1'000'000;
+    next_tick = MonotonicNs() + int64_t{tick_ms} * 1'000'000;
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -157,6 +140,7 @@ JobEnd RunJob(const std::vector<std::string>& command, const Environment& enviro
 
   sigset_t signals = HandledSignals();
   SignalState before = TakeSignals(signals);
+  GroupWitness witness(signals);
   pid_t pid = fork();
   if (pid == 0) Exec(file.c_str(), argv.data(), envp.data(), before, error_pipe[1]);
   int fork_error = errno;
@@ -166,7 +150,7 @@ JobEnd RunJob(const std::vector<std::string>& command, const Environment& enviro
   if (pid < 0) {
     end = NotStarted(command[0], fork_error);
   } else {
-    end.exit_code = WaitFor(pid, signals, tick_ms, on_tick);
+    end.exit_code = WaitFor(Job(pid, &witness), signals, tick_ms, on_tick);
     if (exec_error) end = NotStarted(command[0], exec_error);
   }
   GiveSignalsBack(signals, before);

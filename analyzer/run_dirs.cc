@@ -70,11 +70,12 @@ Error NoSuchRun(const std::string& name, const std::string& runs_dir) {
 
 // Run ids are long; their unique beginning does.
 Result<RunFiles> FilesOfRunId(const std::string& id, const std::string& runs_dir) {
+  if (id.empty()) return NoSuchRun(id, runs_dir);
   if (IsDirectory(fs::path(runs_dir) / id)) return FilesOfDirectory(fs::path(runs_dir) / id);
   std::vector<std::string> runs = List(runs_dir, [&](const std::string& name) {
     return name != "latest" && name.starts_with(id) && IsDirectory(fs::path(runs_dir) / name);
   });
-  if (runs.empty() || id.empty()) return NoSuchRun(id, runs_dir);
+  if (runs.empty()) return NoSuchRun(id, runs_dir);
   if (runs.size() > 1) {
     return Error{fmt::format("\"{}\" is the beginning of {} runs in {}: {}, {}{}", id, runs.size(), runs_dir, runs[0],
                              runs[1], runs.size() > 2 ? ", …" : "")};

@@ -20,7 +20,7 @@
 
 namespace ddbg::collector {
 
-class Server : public ConnectionOwner {
+class Server final : public ConnectionOwner {
  public:
   Server(ListenSocket socket, const Options& options);
 

@@ -23,7 +23,7 @@
 
 namespace ddbg::collector {
 
-class Session : public ConnectionOwner, public std::enable_shared_from_this<Session> {
+class Session final : public ConnectionOwner, public std::enable_shared_from_this<Session> {
  public:
   // `finished` is called once, from the event loop, when nothing is left to do.
   Session(asio::io_context& io, Node node, Hello hello, std::string hello_chunk, ClientRegion region, Peer peer,

@@ -67,7 +67,6 @@ void Walk(Span* span, uint64_t published) {
       break;
     }
     uint64_t cells = 1 + (bytes + kCellBytes - 1) / kCellBytes;
-    if (at != span->first && offset + cells > kMaxBatchCells) break;
     span->definition_at[span->definitions] = static_cast<uint16_t>(offset);
     span->definition_bytes[span->definitions++] = static_cast<uint32_t>(bytes);
     at += cells;
@@ -240,7 +239,7 @@ uint64_t TickMapper::DurationNs(uint64_t duration_ticks) const {
 
 TickMapper MakeTickMapper(const RegionHeader& header) noexcept {
   TickMapper mapper{header.clock_start.ticks, header.clock_start.monotonic_ns, 1.0};
-  ClockKind kind = FetchOnce(header.clock_kind);
+  ClockKind kind = header.clock_kind;
   if (kind == ClockKind::kMonotonic) return mapper;
   auto calibrated = std::bit_cast<double>(header.clock_ns_per_tick_bits.load(std::memory_order_relaxed));
   if (IsSane(calibrated)) {

@@ -28,7 +28,7 @@ struct TickMapper {
 // clocks as they stand now, so it must be called on the host of the process.
 TickMapper MakeTickMapper(const RegionHeader& header) noexcept;
 
-// No call to EncodeLane takes more cells than this, but for one definition that is larger by itself.
+// No call to EncodeLane takes more cells than this, but for the rest of a definition that begins within them.
 inline constexpr uint64_t kMaxBatchCells = 2048;
 
 // Appends the records at positions [first, end) of a lane as a Packet{batch} and, if there are definitions among them,

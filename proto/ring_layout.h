@@ -26,7 +26,7 @@ namespace ddbg {
 
 inline constexpr uint64_t kRegionMagic = 0x3130474552474244;  // "DBGREG01"
 inline constexpr uint32_t kRegionVersion = 1;
-inline constexpr uint32_t kMaxThreads = 128;
+inline constexpr uint32_t kMaxThreads = 64;
 inline constexpr uint32_t kMaxOpenRequests = 6;
 
 enum LaneId : uint32_t { kVitalLane = 0, kBulkLane = 1 };  // collectives, life cycle, definitions | frequent calls

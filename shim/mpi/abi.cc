@@ -2,6 +2,7 @@
 
 #include "proto/ring_layout.h"
 #include "shim/interpose/real_function.h"
+#include "shim/mpi/abi_values.h"
 
 namespace ddbg::shim::mpi {
 
@@ -57,10 +58,12 @@ Abi OpenMpi() {
   abi.request_empty = reinterpret_cast<Word>(FindRealFunction("ompi_request_empty"));
   abi.datatype_null = g_mpi.Type_f2c ? g_mpi.Type_f2c(0) : 0;
   abi.message_no_proc = g_mpi.Message_f2c ? g_mpi.Message_f2c(1) : 0;
-  abi.in_place = 1;
-  abi.status_ignore = abi.statuses_ignore = 0;
-  abi.any_source = -1, abi.any_tag = -1, abi.proc_null = -2, abi.root = -4, abi.undefined = -32766;
-  abi.status_bytes = 24, abi.source_offset = 0, abi.tag_offset = 4;
+  abi.in_place = DDBG_OMPI_IN_PLACE;
+  abi.status_ignore = abi.statuses_ignore = DDBG_OMPI_STATUS_IGNORE;
+  abi.any_source = DDBG_OMPI_ANY_SOURCE, abi.any_tag = DDBG_OMPI_ANY_TAG, abi.proc_null = DDBG_OMPI_PROC_NULL;
+  abi.root = DDBG_OMPI_ROOT, abi.undefined = DDBG_OMPI_UNDEFINED;
+  abi.status_bytes = DDBG_OMPI_STATUS_BYTES;
+  abi.source_offset = DDBG_OMPI_SOURCE_OFFSET, abi.tag_offset = DDBG_OMPI_TAG_OFFSET;
   return abi;
 }
 
@@ -69,12 +72,15 @@ Abi Mpich() {
   abi.family = Family::kMpich;
   abi.name = "MPICH";
   abi.narrow_handles = true;
-  abi.comm_world = 0x44000000, abi.comm_self = 0x44000001, abi.comm_null = 0x04000000;
-  abi.request_null = 0x2c000000, abi.datatype_null = 0x0c000000, abi.message_no_proc = 0x6c000000;
-  abi.in_place = -1;
-  abi.status_ignore = abi.statuses_ignore = 1;
-  abi.any_source = -2, abi.any_tag = -1, abi.proc_null = -1, abi.root = -3, abi.undefined = -32766;
-  abi.status_bytes = 20, abi.source_offset = 8, abi.tag_offset = 12;
+  abi.comm_world = DDBG_MPICH_COMM_WORLD, abi.comm_self = DDBG_MPICH_COMM_SELF, abi.comm_null = DDBG_MPICH_COMM_NULL;
+  abi.request_null = DDBG_MPICH_REQUEST_NULL, abi.datatype_null = DDBG_MPICH_DATATYPE_NULL;
+  abi.message_no_proc = DDBG_MPICH_MESSAGE_NO_PROC;
+  abi.in_place = DDBG_MPICH_IN_PLACE;
+  abi.status_ignore = abi.statuses_ignore = DDBG_MPICH_STATUS_IGNORE;
+  abi.any_source = DDBG_MPICH_ANY_SOURCE, abi.any_tag = DDBG_MPICH_ANY_TAG, abi.proc_null = DDBG_MPICH_PROC_NULL;
+  abi.root = DDBG_MPICH_ROOT, abi.undefined = DDBG_MPICH_UNDEFINED;
+  abi.status_bytes = DDBG_MPICH_STATUS_BYTES;
+  abi.source_offset = DDBG_MPICH_SOURCE_OFFSET, abi.tag_offset = DDBG_MPICH_TAG_OFFSET;
   return abi;
 }
 

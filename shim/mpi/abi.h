@@ -10,8 +10,7 @@ using Word = intptr_t;  // every argument and result: wide enough for any of the
 
 enum class Family { kUnknown, kOpenMpi, kMpich };
 
-// Values as the host's mpi.h has them. Sources: mpi.h of Open MPI 4.1.4 and MPICH 4.0.2; checked against the installed
-// headers by tests/conformance.
+// Values as the host's mpi.h has them (abi_values.h).
 struct Abi {
   Family family = Family::kUnknown;
   const char* name = "unknown";

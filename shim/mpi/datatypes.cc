@@ -127,15 +127,12 @@ Signature Flatten(Word handle, int depth) {
   return signature;
 }
 
-// MPICH has handles for these with no function to list them (mpi.h of MPICH 3.1 to 4.2).
+// MPICH has handles for these and no function that lists them.
 constexpr uint32_t kMpichTypes[] = {
-    0x4c000101, 0x4c000118, 0x4c000102, 0x4c00010d, 0x4c00040e, 0x4c000203, 0x4c000204, 0x4c000405, 0x4c000406,
-    0x4c000807, 0x4c000808, 0x4c00040a, 0x4c00080b, 0x4c00100c, 0x4c000809, 0x4c000819, 0x4c00010f, 0x8c000000,
-    0x8c000001, 0x8c000002, 0x8c000003, 0x4c000816, 0x8c000004, 0x4c00081e, 0x4c001022, 0x4c00041d, 0x4c00041c,
-    0x4c00081f, 0x4c00041b, 0x4c000820, 0x4c000821, 0x4c001023, 0x4c00011a, 0x4c000427, 0x4c000829, 0x4c00102b,
-    0x4c000828, 0x4c00102a, 0x4c00202c, 0x4c00012d, 0x4c00022f, 0x4c000430, 0x4c000831, 0x4c000137, 0x4c000238,
-    0x4c000439, 0x4c00083a, 0x4c00013b, 0x4c00023c, 0x4c00043d, 0x4c00083e, 0x4c00013f, 0x4c000840, 0x4c001041,
-    0x4c002042, 0x4c000843, 0x4c000844, 0x4c000845, 0x4c000133, 0x4c000834, 0x4c001035, 0x4c002036};
+#define DDBG_MPICH_TYPE(name, handle) handle,
+#include "shim/mpi/mpich_types.def"
+#undef DDBG_MPICH_TYPE
+};
 
 constexpr int kOpenMpiTypes = 73;  // Fortran indices of mpif-handles.h
 

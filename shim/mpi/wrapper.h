@@ -492,16 +492,9 @@ template <class F, size_t... I>
   return function(args[I]...);
 }
 
-// The body of MPI_X and PMPI_X. `frame`: of the wrapper itself.
-template <MpiCall kCall, bool kProfiling, class... W>
-[[gnu::always_inline]] inline Word Run(const char* name, void* frame, W... words) {
-  using Function = Word (*)(W...);
-  static constinit std::atomic<Function> real{nullptr};
-  Function function = real.load(std::memory_order_relaxed);
-  if (!function) [[unlikely]] {
-    function = reinterpret_cast<Function>(RequireRealFunction(name));
-    real.store(function, std::memory_order_relaxed);
-  }
+// What MPI_X and PMPI_X have in common. `frame`: of the wrapper itself. Not inlined: the two share it.
+template <MpiCall kCall, class... W>
+[[gnu::noinline]] Word Traced(Word (*function)(W...), void* frame, W... words) {
   ThreadState* t = Enter(frame);
   if (!t) return function(words...);
   Word args[] = {words..., 0};
@@ -512,6 +505,18 @@ template <MpiCall kCall, bool kProfiling, class... W>
   After<kCall>(*t, m, result);
   Leave(*t);
   return result;
+}
+
+template <MpiCall kCall, bool kProfiling, class... W>
+[[gnu::always_inline]] inline Word Run(const char* name, void* frame, W... words) {
+  using Function = Word (*)(W...);
+  static constinit std::atomic<Function> real{nullptr};
+  Function function = real.load(std::memory_order_relaxed);
+  if (!function) [[unlikely]] {
+    function = reinterpret_cast<Function>(RequireRealFunction(name));
+    real.store(function, std::memory_order_relaxed);
+  }
+  return Traced<kCall>(function, frame, words...);
 }
 
 }  // namespace ddbg::shim::mpi

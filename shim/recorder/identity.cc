@@ -96,8 +96,7 @@ void AddRanks(protozero::pbf_writer& process, const LauncherWords& words) {
   process.add_sint32(3, FirstNumber(words, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
                                             "PALS_RANKID"}));
   process.add_sint32(4, FirstNumber(words, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
-  process.add_sint32(5, FirstNumber(words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                            "SLURM_LOCALID", "PALS_LOCAL_RANKID"}));
+  process.add_sint32(5, LocalRank(words));
   for (int i = 0; i < kLauncherVariableCount; ++i)
     if (words.value[i][0]) AddKeyValue(process, 6, kLauncherVariables[i], words.value[i]);
 }
@@ -117,6 +116,11 @@ LauncherWords ReadLauncherWords() {
     if (value) strncpy(words.value[i], value, sizeof(words.value[i]) - 1);
   }
   return words;
+}
+
+int32_t LocalRank(const LauncherWords& words) {
+  return FirstNumber(words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
+                             "PALS_LOCAL_RANKID"});
 }
 
 std::string InitialEnvironment() { return ReadSmallFile("/proc/self/environ"); }

@@ -26,6 +26,9 @@ struct LauncherWords {
 
 LauncherWords ReadLauncherWords();
 
+// Rank on this node; -1 if the launcher does not say.
+int32_t LocalRank(const LauncherWords& words);
+
 // The serialised `Process` packet inside a Chunk. Reads /proc; sender thread only.
 std::string EncodeProcess(const Settings& settings, const LauncherWords& launcher, const RegionHeader& header,
                           const std::string& stacks);

@@ -17,6 +17,7 @@ namespace ddbg::shim {
 namespace {
 
 constexpr int64_t kStartEveryNs = 5'000'000'000;
+constexpr int64_t kLeaveItToLeaderNs = 500'000'000;
 constexpr int kAnswerWaitMs = 5000;
 constexpr char kAccepted = '1', kAcceptedCannotWrite = '2';
 
@@ -111,6 +112,8 @@ void Link::Close() {
 
 void Link::StartCollectorIfDue() {
   int64_t now = MonotonicNs();
+  if (first_try_ns_ == 0) first_try_ns_ = now;
+  if (!leads_node_ && now - first_try_ns_ < kLeaveItToLeaderNs) return;
   if (started_ns_ && now - started_ns_ < kStartEveryNs) return;
   if (++attempts_ == 3)
     Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does",

@@ -11,7 +11,9 @@ class Link {
  public:
   enum class State { kDown, kUp };
 
-  Link(std::string socket, std::string collector) : socket_(std::move(socket)), collector_(std::move(collector)) {}
+  // `leads_node`: starts a collector at once; the other ranks of a node give it half a second to.
+  Link(std::string socket, std::string collector, bool leads_node)
+      : socket_(std::move(socket)), collector_(std::move(collector)), leads_node_(leads_node) {}
 
   State state() const { return fd_ >= 0 ? State::kUp : State::kDown; }
 
@@ -32,6 +34,8 @@ class Link {
   std::string socket_;
   std::string collector_;
   int fd_ = -1;
+  bool leads_node_;
+  int64_t first_try_ns_ = 0;
   int64_t started_ns_ = 0;  // when a collector was last started
   int attempts_ = 0;
 };

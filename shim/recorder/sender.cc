@@ -32,7 +32,9 @@ constexpr size_t kStackBytes = 512 * 1024;
 class Sender {
  public:
   explicit Sender(Recorder* recorder)
-      : recorder_(recorder), link_(SocketPath(recorder->settings), FindCollector(recorder->settings.collector)) {}
+      : recorder_(recorder),
+        link_(SocketPath(recorder->settings), FindCollector(recorder->settings.collector),
+              LocalRank(recorder->launcher) <= 0) {}
 
   void Run() {
     for (;;) {

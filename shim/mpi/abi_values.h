@@ -1,0 +1,34 @@
+/* The numbers of each MPI family's mpi.h that ddbg has to know, in C, so that tests/conformance/mpi_abi.c can hold them
+   against the headers where they are installed. Sources: mpi.h of Open MPI 4.1.4 and MPICH 4.0.2. */
+#ifndef DDBG_SHIM_MPI_ABI_VALUES_H_
+#define DDBG_SHIM_MPI_ABI_VALUES_H_
+
+#define DDBG_OMPI_IN_PLACE 1
+#define DDBG_OMPI_STATUS_IGNORE 0
+#define DDBG_OMPI_ANY_SOURCE -1
+#define DDBG_OMPI_ANY_TAG -1
+#define DDBG_OMPI_PROC_NULL -2
+#define DDBG_OMPI_ROOT -4
+#define DDBG_OMPI_UNDEFINED -32766
+#define DDBG_OMPI_STATUS_BYTES 24
+#define DDBG_OMPI_SOURCE_OFFSET 0
+#define DDBG_OMPI_TAG_OFFSET 4
+
+#define DDBG_MPICH_COMM_WORLD 0x44000000
+#define DDBG_MPICH_COMM_SELF 0x44000001
+#define DDBG_MPICH_COMM_NULL 0x04000000
+#define DDBG_MPICH_REQUEST_NULL 0x2c000000
+#define DDBG_MPICH_DATATYPE_NULL 0x0c000000
+#define DDBG_MPICH_MESSAGE_NO_PROC 0x6c000000
+#define DDBG_MPICH_IN_PLACE -1
+#define DDBG_MPICH_STATUS_IGNORE 1
+#define DDBG_MPICH_ANY_SOURCE -2
+#define DDBG_MPICH_ANY_TAG -1
+#define DDBG_MPICH_PROC_NULL -1
+#define DDBG_MPICH_ROOT -3
+#define DDBG_MPICH_UNDEFINED -32766
+#define DDBG_MPICH_STATUS_BYTES 20
+#define DDBG_MPICH_SOURCE_OFFSET 8
+#define DDBG_MPICH_TAG_OFFSET 12
+
+#endif
