@@ -38,7 +38,10 @@ bool Link::Connect(const std::string& hello, int memfd) {
 bool Link::Open() {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (socket_.size() >= sizeof(address.sun_path)) return false;
+  if (socket_.empty() || socket_.size() >= sizeof(address.sun_path)) {
+    hopeless_ = true;
+    return false;
+  }
   memcpy(address.sun_path, socket_.c_str(), socket_.size() + 1);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return false;
@@ -79,6 +82,7 @@ bool Link::Handshake(const std::string& hello, int memfd) {
     Say("the trace directory cannot be written now: the job runs on, nothing is kept until it can (see DDBG_DIR)");
   else if (answer != kAccepted)
     Say("the collector at %s refused this process; nothing is recorded", socket_.c_str());
+  hopeless_ = answer != kAccepted && answer != kAcceptedCannotWrite;
   return answer == kAccepted || answer == kAcceptedCannotWrite;
 }
 
@@ -119,11 +123,14 @@ void Link::StartCollectorIfDue() {
     Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does",
         socket_.c_str());
   started_ns_ = now;
+  if (hopeless_) return;
   if (collector_.empty()) {
+    hopeless_ = true;
     Say("ddbg-collector was not found beside libddbg.so (set DDBG_COLLECTOR): the job runs on, nothing is recorded");
     return;
   }
-  if (!StartCollector(collector_, socket_)) Say("%s could not be started; the job runs on", collector_.c_str());
+  hopeless_ = !StartCollector(collector_, socket_);
+  if (hopeless_) Say("%s could not be started; the job runs on, nothing is recorded", collector_.c_str());
 }
 
 }  // namespace ddbg::shim

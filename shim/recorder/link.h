@@ -21,6 +21,9 @@ class Link {
   // listens, at most once in five seconds. True once the collector has accepted.
   bool Connect(const std::string& hello, int memfd);
 
+  // No collector can be reached or started: there is none, it cannot be run, the path is too long, or it refused.
+  bool hopeless() const { return hopeless_; }
+
   // Sends a frame. Waits while the collector does not read, since the ring is the buffer; gives up when it is gone.
   bool Send(const std::string& chunk);
 
@@ -38,6 +41,7 @@ class Link {
   int64_t first_try_ns_ = 0;
   int64_t started_ns_ = 0;  // when a collector was last started
   int attempts_ = 0;
+  bool hopeless_ = false;
 };
 
 }  // namespace ddbg::shim

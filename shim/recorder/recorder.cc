@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <new>
@@ -82,12 +83,23 @@ bool MakeRegion(Recorder* recorder) {
   return true;
 }
 
+// A job may end before the first collector of its node is up. The program has nothing left to do then, so that this is
+// the one place where it waits for us: until the region is handed over, two seconds at most.
+void AwaitHandover(const Recorder& recorder) {
+  constexpr int kMostMs = 2000;
+  for (int ms = 0; ms < kMostMs && recorder.handover.load(std::memory_order_relaxed) == Handover::kPending; ++ms) {
+    timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
 void RecordExitCode(int status, void*) {
   Recorder* recorder = g_recorder;
   if (!recorder || *g_live != recorder->generation) return;
   RegionHeader* header = recorder->region.header();
   header->exit_code = status;
   header->exit_seen.store(1, std::memory_order_release);
+  AwaitHandover(*recorder);
 }
 
 // once per image: a forked child inherits the registration
@@ -120,7 +132,10 @@ bool Start() {
   g_recorder = recorder;
   if (!MakeLivePage(recorder->generation)) return false;
   RegisterExitHook();
-  if (!StartSender(recorder)) Say("no thread for sending (%s): only a crash-safe part is kept", strerror(errno));
+  if (!StartSender(recorder)) {
+    recorder->handover.store(Handover::kHopeless, std::memory_order_relaxed);
+    Say("no thread for sending (%s): nothing is recorded", strerror(errno));
+  }
   return true;
 }
 

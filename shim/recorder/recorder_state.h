@@ -12,6 +12,9 @@
 
 namespace ddbg::shim {
 
+// Has the collector got the region? Until then a record dies with the process.
+enum class Handover : uint32_t { kPending, kDone, kHopeless };
+
 struct Recorder {
   Settings settings;
   Region region;
@@ -19,7 +22,7 @@ struct Recorder {
   pid_t pid = 0;
   uint64_t generation = 0;
   LauncherWords launcher;       // read on the application's thread: it may change its environment later
-  std::atomic<bool> ready{false};
+  std::atomic<Handover> handover{Handover::kPending};  // by the sender; read at exit
 };
 
 Recorder* CurrentRecorder() noexcept;
