@@ -80,7 +80,8 @@ void PrintDiagnosisJson(const Run& run, const Diagnosis& diagnosis, Output& out)
                {"verdict", VerdictText(diagnosis.verdict)}};
   if (!diagnosis.findings.empty()) {
     const Finding& first = diagnosis.findings[0];
-    for (auto& [key, value] : FindingOf(run, first).items())
+    const Json fields = FindingOf(run, first);
+    for (const auto& [key, value] : fields.items())
       if (key != "summary" && key != "evidence" && key != "confidence") json[key] = value;
     json["evidence"] = first.evidence;
     json["next_steps"] = NextSteps(first);
