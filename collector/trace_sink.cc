@@ -1,5 +1,7 @@
 #include "collector/trace_sink.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "proto/clock_ticks.h"
@@ -38,7 +40,6 @@ bool TraceSink::Open() {
   if (file_->writer.cut_bytes() != 0) {
     node_.log->warn("{}: cut {} bytes of an unfinished frame off its end", name_, file_->writer.cut_bytes());
   }
-  if (failing_since_ns_ != 0) Recovered();
   return true;
 }
 
@@ -52,16 +53,21 @@ bool TraceSink::FlushNow() {
   if (pending_.bytes.empty()) return true;
   if (!file_ && !Open()) return false;
   last_try_ns_ = MonotonicNs();
+  bool recovers = failing_since_ns_ != 0;
+  size_t size = pending_.bytes.size();
+  double seconds = static_cast<double>(last_try_ns_ - failing_since_ns_) * 1e-9;
+  std::string recovery = fmt::format("the file can be written again after {:.1f} s", seconds);
+  if (recovers) AppendNote(NoteKind::kDiskResumed, recovery, &pending_.bytes);
   Result<void> done = file_->writer.Append(pending_.bytes, pending_.t_min, pending_.t_max);
   if (!done) {
+    pending_.bytes.resize(size);
     Failed(done.error());
     return false;
   }
   pending_.Clear();
   written_();
-  if (failing_since_ns_ == 0) return true;
-  Recovered();
-  return FlushNow();
+  if (recovers) Recovered(recovery);
+  return true;
 }
 
 void TraceSink::Failed(const Error& error) {
@@ -75,12 +81,9 @@ void TraceSink::Failed(const Error& error) {
   NoteForNode(NoteKind::kDiskFull, name_ + ": " + error.text);
 }
 
-void TraceSink::Recovered() {
-  double seconds = static_cast<double>(MonotonicNs() - failing_since_ns_) * 1e-9;
-  std::string text = "the file can be written again after " + std::to_string(seconds) + " s";
+void TraceSink::Recovered(const std::string& text) {
   failing_since_ns_ = 0;
   node_.log->info("{}: {}", name_, text);
-  AppendNote(NoteKind::kDiskResumed, text, &pending_.bytes);
   NoteForNode(NoteKind::kDiskResumed, name_ + ": " + text);
 }
 

@@ -50,7 +50,7 @@ class TraceSink {
 
  private:
   void Failed(const Error& error);
-  void Recovered();
+  void Recovered(const std::string& text);
 
   Node node_;
   Hello hello_;

@@ -28,6 +28,13 @@ Json StackOf(const BadEvent& event) {
   return stack;
 }
 
+// What is a number in the program is one here: a count, a root, a tag.
+Json Value(const std::string& text) {
+  bool number = !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789", text[0] == '-') == std::string::npos &&
+                text != "-";
+  return number ? Json(std::stoll(text)) : Json(text);
+}
+
 Json EventOf(const Run& run, const BadEvent& event) {
   Json json = {{"rank", event.rank}};
   if (event.process != kNoIndex) {
@@ -39,8 +46,8 @@ Json EventOf(const Run& run, const BadEvent& event) {
   json["seq"] = event.seq < 0 ? Json() : Json(event.seq);
   json["call"] = event.call_name;
   json["field"] = event.field;
-  json["expected"] = event.expected;
-  json["actual"] = event.actual;
+  json["expected"] = Value(event.expected);
+  json["actual"] = Value(event.actual);
   json["t_ns"] = event.t_ns;
   json["stack"] = StackOf(event);
   return json;

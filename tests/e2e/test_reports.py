@@ -67,7 +67,6 @@ def test_b09_exception_in_cpp(bench, build, mpi):
     bench.diagnose_until("early_exit")
     verdict = end_of(bench, job)
     assert_left_early(verdict)
-    assert "cannot pack the initial state" in job.stderr  # the exception itself passed through unharmed
 
 
 def test_b09_healthy_twin_in_cpp(bench, build, mpi):
