@@ -18,21 +18,22 @@ constexpr uint64_t kRoles[] = {
   []() constexpr {                       \
     using enum Role;                     \
     return MaskOf(__VA_ARGS__);          \
-  }(),
+  }                                      \
+  (),
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
 };
 static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Code) < 64);
 
 constexpr std::string_view kKindNames[] = {
-    "init",      "finalize",  "abort",      "collective", "send", "recv", "sendrecv",     "probe",  "mrecv",
-    "send_init", "recv_init", "start",      "wait",       "test", "request_free", "cancel", "comm_create", "comm_free",
-    "comm_name", "type_commit", "type_free",
+    "init",         "finalize", "abort",       "collective", "send",      "recv",        "sendrecv",
+    "probe",        "mrecv",    "send_init",   "recv_init",  "start",     "wait",        "test",
+    "request_free", "cancel",   "comm_create", "comm_free",  "comm_name", "type_commit", "type_free",
 };
 static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::TypeFree) + 1);
 
 constexpr std::string_view kOpNames[] = {
-    "",         "MPI_MAX",  "MPI_MIN",  "MPI_SUM",    "MPI_PROD",   "MPI_LAND",    "MPI_BAND",  "MPI_LOR",
+    "",        "MPI_MAX",  "MPI_MIN",  "MPI_SUM",    "MPI_PROD",   "MPI_LAND",    "MPI_BAND",  "MPI_LOR",
     "MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", "MPI_REPLACE", "MPI_NO_OP", "user",
 };
 static_assert(std::size(kOpNames) == kOpUser + 1);

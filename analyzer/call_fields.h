@@ -1,5 +1,5 @@
-// Which fields of a call mean something, by the roles its arguments have in the call tables; and the names of what is in
-// them. Pure functions, for everything that shows calls.
+// Which fields of a call mean something, by the roles its arguments have in the call tables; and the names of what is
+// in them. Pure functions, for everything that shows calls.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace ddbg::analyzer {
 
 struct CallFields {
   bool comm = false;
-  bool seq = false;           // Call::seq counts it on its communicator
-  bool count = false;         // Call::count is elements of Call::dtype
+  bool seq = false;    // Call::seq counts it on its communicator
+  bool count = false;  // Call::count is elements of Call::dtype
   bool op = false;
-  bool root = false;          // Call::peer is the root
-  bool peer = false;          // Call::peer is source or destination
+  bool root = false;  // Call::peer is the root
+  bool peer = false;  // Call::peer is source or destination
   bool tag = false;
-  bool recv_side = false;     // Call::aux is a RecvSide
-  bool operation = false;     // Call::aux is the operation's number
-  bool new_comm = false;      // Call::aux is the id of the communicator it made
-  bool code = false;          // Call::tag is the code given to MPI_Abort
-  bool requests = false;      // Call::count is how many requests were waited for or tested
-  bool polls = false;         // Call::count is how many polls in a row found nothing
+  bool recv_side = false;  // Call::aux is a RecvSide
+  bool operation = false;  // Call::aux is the operation's number
+  bool new_comm = false;   // Call::aux is the id of the communicator it made
+  bool code = false;       // Call::tag is the code given to MPI_Abort
+  bool requests = false;   // Call::count is how many requests were waited for or tested
+  bool polls = false;      // Call::count is how many polls in a row found nothing
 };
 CallFields FieldsOf(const Call& call);
 

@@ -9,11 +9,11 @@
 
 #include "analyzer/command.h"
 #include "analyzer/diagnose.h"
-#include "analyzer/render/diagnosis.h"
 #include "analyzer/hang_watch.h"
 #include "analyzer/job.h"
 #include "analyzer/launch.h"
 #include "analyzer/program_check.h"
+#include "analyzer/render/diagnosis.h"
 #include "analyzer/run_dirs.h"
 #include "analyzer/run_id.h"
 #include "analyzer/settle.h"
@@ -46,7 +46,8 @@ bool CanBeWritten(fs::path dir) {
 std::string WhyNothingWasTraced(const RunOptions& options, const Environment& environment) {
   std::string off = environment.GetOr("DDBG", "1");
   if (off == "0" || off == "off") return "DDBG=0 switched recording off";
-  if (!CanBeWritten(options.dir)) return fmt::format("{} cannot be written; --dir names another directory", options.dir);
+  if (!CanBeWritten(options.dir))
+    return fmt::format("{} cannot be written; --dir names another directory", options.dir);
   return "no process made an MPI call that could be seen (none was made, or the program is statically linked or was "
          "started by a service that does not pass LD_PRELOAD on)";
 }
@@ -82,14 +83,16 @@ void Prepare(const RunOptions& options, Environment* environment) {
   if (std::string why = WhyNotTraceable(options.command, *environment); !why.empty()) Say(why);
   std::string collector = FindCollector(home, *environment);
   if (collector.empty()) {
-    Say("ddbg-collector is not beside ddbg; nothing is kept unless one runs already (DDBG_COLLECTOR can say where it is)");
+    Say("ddbg-collector is not beside ddbg; nothing is kept unless one runs already (DDBG_COLLECTOR can say where it "
+        "is)");
   } else if (Result<void> started = StartCollector(collector, *environment); !started) {
     Say(started.error().text);
   }
   Result<std::string> library = FindLibrary(home, *environment);
   if (!library) return Say(library.error().text + "; the job runs without being recorded");
   if (library->find_first_of(": ") != std::string::npos) {
-    Say(fmt::format("{} has a space or colon in its path, which LD_PRELOAD cannot express; the job runs without being "
+    Say(
+        fmt::format("{} has a space or colon in its path, which LD_PRELOAD cannot express; the job runs without being "
                     "recorded",
                     *library));
     return;
@@ -139,8 +142,10 @@ Action DeclareRun(const Declaration& declaration) {
       ->check(CLI::NonNegativeNumber);
   app.footer("CMD has the terminal and its exit code is passed on. A healthy job prints nothing of ours.\n\n" +
              SwitchesHelp());
-  return [options, &app, &after_dashes = declaration.after_dashes] {
+  return [options, &app, &after_dashes = declaration.after_dashes]() -> int {
     options->command = app.remaining();  // CMD without `--`
+    if (!options->command.empty() && options->command[0].starts_with('-'))
+      return Fail(options->command[0] + " is no option of run (see ddbg run --help)", kExitUsage);
     if (!options->command.empty() && !after_dashes.empty()) options->command.push_back("--");
     options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
     return RunRun(options.get());

@@ -8,8 +8,8 @@
 
 namespace ddbg::analyzer {
 
-// As the program named it ("MPI_COMM_WORLD", "rows"), else by how it came to be: "split#2 of MPI_COMM_WORLD" is what the
-// third creation on MPI_COMM_WORLD, counted from 0, made. "" for id 0.
+// As the program named it ("MPI_COMM_WORLD", "rows"), else by how it came to be: "split#2 of MPI_COMM_WORLD" is what
+// the third creation on MPI_COMM_WORLD, counted from 0, made. "" for id 0.
 std::string CommName(const Process& process, uint32_t comm);
 
 // The uid as events print it: 16 hex digits.

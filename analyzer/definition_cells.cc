@@ -12,9 +12,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using Input = google::protobuf::io::CodedInputStream;
 
-uint32_t MessageTag(int field) {
-  return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-}
+uint32_t MessageTag(int field) { return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED); }
 
 // Calls fn(bytes) for each occurrence of a length-delimited field of a message. False if it is malformed.
 template <typename Fn>
@@ -44,9 +42,8 @@ std::vector<uint64_t> DefinitionCells(std::string_view chunk, int index) {
   });
   std::vector<uint64_t> cells;
   ForEachField(packet, proto::Packet::kDefinitionsFieldNumber, [&](std::string_view definitions) {
-    ForEachField(definitions, proto::Definitions::kDefinitionFieldNumber, [&](std::string_view bytes) {
-      cells.push_back(1 + (bytes.size() + kCellBytes - 1) / kCellBytes);
-    });
+    ForEachField(definitions, proto::Definitions::kDefinitionFieldNumber,
+                 [&](std::string_view bytes) { cells.push_back(1 + (bytes.size() + kCellBytes - 1) / kCellBytes); });
   });
   return cells;
 }

@@ -7,8 +7,8 @@
 
 namespace ddbg::analyzer {
 
-// Of the Definitions packet that is the `index`-th packet of a chunk: 1 + ceil(bytes / 64) of each definition, in order.
-// Empty if that packet is something else or the bytes are malformed.
+// Of the Definitions packet that is the `index`-th packet of a chunk: 1 + ceil(bytes / 64) of each definition, in
+// order. Empty if that packet is something else or the bytes are malformed.
 std::vector<uint64_t> DefinitionCells(std::string_view chunk, int index);
 
 }  // namespace ddbg::analyzer

@@ -1,4 +1,5 @@
-// The environment of a process that is to be started: "NAME=value" entries in order. Changing it does not change our own.
+// The environment of a process that is to be started: "NAME=value" entries in order. Changing it does not change our
+// own.
 #pragma once
 
 #include <optional>

@@ -16,14 +16,14 @@
 namespace ddbg::analyzer {
 
 struct EventFilter {
-  std::set<int32_t> ranks;               // empty: all
-  std::string comm;                      // name, uid in hex, "world" or "self"; empty: all
-  std::string kind;                      // as KindName; empty: all
-  std::string call;                      // "MPI_Send" or "send", in any case; empty: all
+  std::set<int32_t> ranks;  // empty: all
+  std::string comm;         // name, uid in hex, "world" or "self"; empty: all
+  std::string kind;         // as KindName; empty: all
+  std::string call;         // "MPI_Send" or "send", in any case; empty: all
   // Calls that lie in these times wholly or in part: a hang that began long ago is in the last minute too.
-  std::optional<double> from_s, to_s;    // seconds since the run's first event
-  std::optional<double> last_s;          // seconds before the last thing seen
-  uint64_t limit = 0;                    // 0: no limit
+  std::optional<double> from_s, to_s;  // seconds since the run's first event
+  std::optional<double> last_s;        // seconds before the last thing seen
+  uint64_t limit = 0;                  // 0: no limit
 };
 
 // "0,3,8-11" to a set. The error is a sentence for the command line.

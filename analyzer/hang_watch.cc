@@ -62,8 +62,10 @@ std::optional<Run> HangWatch::Look() {
   std::string attempt = LastAttempt(run_dir_);
   if (attempt.empty()) return std::nullopt;
   int64_t now = MonotonicNs();
-  if (!IsQuiet(attempt)) quiet_since_ns_ = 0;
-  else if (quiet_since_ns_ == 0) quiet_since_ns_ = now;
+  if (!IsQuiet(attempt))
+    quiet_since_ns_ = 0;
+  else if (quiet_since_ns_ == 0)
+    quiet_since_ns_ = now;
   if (quiet_since_ns_ == 0 || static_cast<double>(now - quiet_since_ns_) < seconds_ * 1e9) return std::nullopt;
   quiet_since_ns_ = now;  // whatever is found, do not load again before as long a time
   Run run = LoadRun({attempt, ListTraceFiles(attempt)});

@@ -1,5 +1,5 @@
-// Notices that a running job makes no progress, from its trace files as they grow. Cheap while there is progress: then it
-// only looks at file sizes.
+// Notices that a running job makes no progress, from its trace files as they grow. Cheap while there is progress: then
+// it only looks at file sizes.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,8 @@ struct JobEnd {
 
 // The command keeps our terminal, standard streams and process group. While it runs, signals to this process are dealt
 // with so that the job lives and ends as it would without us:
-//   * SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGCONT that a process sent to us alone are passed on to the
+//   * SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGCONT that a process sent to us alone are passed on to
+//   the
 //     command; those from the terminal or to the whole process group are not, since it had them itself;
 //   * SIGTSTP stops us with it.
 // Calls on_tick every `tick_ms`, on this thread. Returns when the command has ended. Call from the main thread, with no

@@ -59,7 +59,8 @@ std::string Append(const std::optional<std::string>& list, const std::string& mo
 
 void PassToOtherNodes(const std::vector<std::string>& command, Environment* environment) {
   std::string names;
-  for (const char* name : {"LD_PRELOAD", "DDBG_DIR", "DDBG_RUN_ID", "DDBG_SOCKET", "DDBG_STACKS", "DDBG_COLLECTOR", "DDBG"}) {
+  for (const char* name :
+       {"LD_PRELOAD", "DDBG_DIR", "DDBG_RUN_ID", "DDBG_SOCKET", "DDBG_STACKS", "DDBG_COLLECTOR", "DDBG"}) {
     if (environment->Get(name)) names = Append(names, name);  // an unset one makes mpirun complain
   }
   if (environment->Get(kEnvironmentList)) {
@@ -110,8 +111,8 @@ Result<std::string> FindLibrary(const std::string& program_dir, const Environmen
     fs::path library = fs::path(program_dir) / place;
     if (fs::is_regular_file(library, error)) return fs::canonical(library).string();
   }
-  return Error{fmt::format("libddbg.so is neither in {}/../lib nor in {}; DDBG_LIBRARY can say where it is", program_dir,
-                           program_dir)};
+  return Error{fmt::format("libddbg.so is neither in {}/../lib nor in {}; DDBG_LIBRARY can say where it is",
+                           program_dir, program_dir)};
 }
 
 std::string FindCollector(const std::string& program_dir, const Environment& environment) {

@@ -24,9 +24,7 @@ void SettleEnd(Process* process) {
 
 // Ranks in order, processes of unknown rank last.
 bool ByRank(const Process& a, const Process& b) {
-  auto key = [](const Process& p) {
-    return std::tuple(p.rank() < 0, p.rank(), std::string_view(p.host), p.pid);
-  };
+  auto key = [](const Process& p) { return std::tuple(p.rank() < 0, p.rank(), std::string_view(p.host), p.pid); };
   return key(a) < key(b);
 }
 

@@ -1,4 +1,5 @@
-// Trace files to the model. Any input is safe: what is damaged is named in one sentence and the rest is used. One thread.
+// Trace files to the model. Any input is safe: what is damaged is named in one sentence and the rest is used. One
+// thread.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace ddbg::analyzer {
 // A process without an end is kRunning only if it is (see liveness.h), else kGone; Run::live: some process is kRunning.
 Run LoadRun(const RunFiles& files);
 
-// One rank-* or proc-* file. An error if there is no Process packet in it, since nothing in it could be told to be whose.
-// The end of a process that has none in the file is left at kRunning.
+// One rank-* or proc-* file. An error if there is no Process packet in it, since nothing in it could be told to be
+// whose. The end of a process that has none in the file is left at kRunning.
 Result<Process> LoadProcess(const std::string& path);
 
 // ResolveRun and LoadRun for the names people gave. An error if no process at all could be read.

@@ -62,8 +62,9 @@ int Main(std::vector<std::string> words) {
     Action declared = command.declare({*sub, after_dashes});
     sub->callback([&action, declared] { action = declared; });
   }
-  app.footer("RUN is a path, a run id (its beginning will do) or `latest`. Exit codes: 0 healthy or done, 1 fault found,\n"
-             "2 wrong usage, 3 unknown or unreadable; `ddbg run` ends with the exit code of its job.");
+  app.footer(
+      "RUN is a path, a run id (its beginning will do) or `latest`. Exit codes: 0 healthy or done, 1 fault found,\n"
+      "2 wrong usage, 3 unknown or unreadable; `ddbg run` ends with the exit code of its job.");
   try {
     std::reverse(words.begin(), words.end());  // CLI11 takes them last first
     app.parse(std::move(words));

@@ -13,21 +13,21 @@ bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_vi
 // Open MPI 3 to 5, the MPICH family and the transports they load. "mca_" are Open MPI's plug-ins; a slash in the middle
 // tells UCX's and libfabric's plug-in folders.
 bool IsMpi(std::string_view path, std::string_view name) {
-  return StartsWithOneOf(name, {"libmpi",      "libpmpi",     "libopen-pal", "libopen-rte", "libprrte", "libpmix",
-                                "libpmi.so",   "libpmi2.so",  "mca_",        "libmca_",     "libucp.",  "libuct.",
-                                "libucs.",     "libucm.",     "libuct_",     "libucs_",     "libucm_",  "libucx_",
-                                "libfabric.",  "libhwloc.",   "libevent",    "libhcoll",    "libpsm",   "libibverbs.",
-                                "libmlx5.",    "librdmacm.",  "libyaksa",    "libopa.so",   "libhydra"}) ||
+  return StartsWithOneOf(name, {"libmpi",     "libpmpi",    "libopen-pal", "libopen-rte", "libprrte", "libpmix",
+                                "libpmi.so",  "libpmi2.so", "mca_",        "libmca_",     "libucp.",  "libuct.",
+                                "libucs.",    "libucm.",    "libuct_",     "libucs_",     "libucm_",  "libucx_",
+                                "libfabric.", "libhwloc.",  "libevent",    "libhcoll",    "libpsm",   "libibverbs.",
+                                "libmlx5.",   "librdmacm.", "libyaksa",    "libopa.so",   "libhydra"}) ||
          path.find("/openmpi/mca_") != path.npos || path.find("/ucx/libuc") != path.npos ||
          path.find("/libfabric/") != path.npos;
 }
 
 bool IsSystem(std::string_view name) {
-  return StartsWithOneOf(name, {"libc.so",    "libc-",       "libpthread",  "ld-linux",    "ld-2.",      "ld64.",
-                                "libstdc++.", "libgcc_s.",   "libm.so",     "libm-",       "libdl.",     "libdl-",
-                                "librt.",     "librt-",      "linux-vdso",  "linux-gate",  "[vdso]",     "libgomp.",
-                                "libomp.",    "libiomp",     "libgfortran", "libquadmath", "libc++",     "ld-musl",
-                                "libflang",   "libifcore",   "libasan.",    "libtsan.",    "libubsan."});
+  return StartsWithOneOf(name, {"libc.so",    "libc-",     "libpthread",  "ld-linux",    "ld-2.",    "ld64.",
+                                "libstdc++.", "libgcc_s.", "libm.so",     "libm-",       "libdl.",   "libdl-",
+                                "librt.",     "librt-",    "linux-vdso",  "linux-gate",  "[vdso]",   "libgomp.",
+                                "libomp.",    "libiomp",   "libgfortran", "libquadmath", "libc++",   "ld-musl",
+                                "libflang",   "libifcore", "libasan.",    "libtsan.",    "libubsan."});
 }
 
 bool IsInterpreter(std::string_view path, std::string_view name) {

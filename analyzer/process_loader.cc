@@ -50,9 +50,9 @@ auto At(const Column& column, int i) -> std::decay_t<decltype(column[0])> {
 
 bool ColumnsFit(const proto::Batch& b) {
   int n = static_cast<int>(b.records());
-  for (int size : {b.call_size(), b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(),
-                   b.dtype_size(), b.peer_size(), b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(),
-                   b.op_size(), b.flags_size()}) {
+  for (int size :
+       {b.call_size(), b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(), b.dtype_size(),
+        b.peer_size(), b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(), b.op_size(), b.flags_size()}) {
     if (size != 0 && size != n) return false;
   }
   return b.first_position() <= b.end_position() && b.records() <= b.end_position() - b.first_position();
@@ -408,7 +408,8 @@ void ProcessLoader::DropPollSnapshots() {
   size_t kept = 0;
   for (const Call& call : calls) {
     Call* last = kept ? &calls[kept - 1] : nullptr;
-    bool snapshot = last && (call.flags & kFlagNothingDone) && (last->flags & kFlagNothingDone) && SameCall(*last, call);
+    bool snapshot =
+        last && (call.flags & kFlagNothingDone) && (last->flags & kFlagNothingDone) && SameCall(*last, call);
     if (!snapshot) {
       calls[kept++] = call;
     } else if (call.count > last->count) {

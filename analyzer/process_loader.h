@@ -83,11 +83,11 @@ class ProcessLoader {
   Process process_;
   bool has_identity_ = false;
   bool malformed_ = false;
-  std::vector<uint16_t> call_ids_;                            // this build's, by index into the trace's table
-  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;   // by slot and lane
+  std::vector<uint16_t> call_ids_;                                    // this build's, by index into the trace's table
+  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;           // by slot and lane
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> threads_by_tid_;  // by slot and tid
-  std::map<uint32_t, uint32_t> current_thread_;               // by slot
-  std::map<uint32_t, Thread> threads_;                        // by index
+  std::map<uint32_t, uint32_t> current_thread_;                       // by slot
+  std::map<uint32_t, Thread> threads_;                                // by index
 };
 
 }  // namespace ddbg::analyzer

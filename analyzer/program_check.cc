@@ -28,11 +28,12 @@ constexpr std::string_view kOwnMachineName = "aarch64";
 #error "which machine is this?"
 #endif
 
-constexpr std::string_view kLaunchers[] = {"mpirun",  "mpiexec", "orterun", "prterun", "prun",    "mpiexec.hydra",
-                                           "srun",    "aprun",   "jsrun",   "env",     "nice",    "time",
-                                           "timeout", "numactl", "taskset", "stdbuf",  "setsid",  "nohup",
-                                           "xterm",   "sh",      "bash",    "mpirun.openmpi", "mpiexec.openmpi",
-                                           "mpirun.mpich", "mpiexec.mpich"};
+constexpr std::string_view kLaunchers[] = {
+    "mpirun",        "mpiexec",        "orterun",         "prterun",      "prun",
+    "mpiexec.hydra", "srun",           "aprun",           "jsrun",        "env",
+    "nice",          "time",           "timeout",         "numactl",      "taskset",
+    "stdbuf",        "setsid",         "nohup",           "xterm",        "sh",
+    "bash",          "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"};
 
 bool IsExecutableFile(const std::string& path) {
   struct stat file;

@@ -8,8 +8,8 @@
 
 namespace ddbg::analyzer {
 
-// The file that a shell would run for `name` with this PATH; "" if there is none. With a slash: `name` itself if it is an
-// executable file.
+// The file that a shell would run for `name` with this PATH; "" if there is none. With a slash: `name` itself if it is
+// an executable file.
 std::string FindProgram(const std::string& name, const Environment& environment);
 
 // Why the program at `path` cannot be traced, as a sentence with a way out: statically linked, for another machine or

@@ -17,9 +17,9 @@ struct RunFiles {
 // Where run ids are looked up: $DDBG_DIR if set, else ./ddbg-runs.
 std::string RunsDirectory();
 
-// Each name is a trace file, an attempt directory, a run directory, a directory of runs that has a `latest`, or a run id
-// (or `latest`, or the unique beginning of a run id) below `runs_dir`. A run stands for its last attempt. Several names
-// are parts of one run, such as its nodes when they share no file system.
+// Each name is a trace file, an attempt directory, a run directory, a directory of runs that has a `latest`, or a run
+// id (or `latest`, or the unique beginning of a run id) below `runs_dir`. A run stands for its last attempt. Several
+// names are parts of one run, such as its nodes when they share no file system.
 Result<RunFiles> ResolveRun(const std::vector<std::string>& names, const std::string& runs_dir);
 
 // The attempt directory with the highest number below a run's directory; "" if there is none.

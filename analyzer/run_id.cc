@@ -24,7 +24,7 @@ std::string NewRunId() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   uint64_t ms = static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
-  uint64_t high = (ms << 16) | 0x7000 | (RandomWord() & 0xfff);          // version 7
+  uint64_t high = (ms << 16) | 0x7000 | (RandomWord() & 0xfff);             // version 7
   uint64_t low = 0x8000000000000000 | (RandomWord() & 0x3fffffffffffffff);  // variant 10
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, high & 0xffff, low >> 48,
                      low & 0xffffffffffff);

@@ -7,8 +7,8 @@
 #include <set>
 #include <string_view>
 
-#include "analyzer/liveness.h"
 #include "analyzer/format.h"
+#include "analyzer/liveness.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -30,8 +30,8 @@ constexpr std::string_view kLossTexts[] = {
 void SummarizeLosses(const Process& process, std::vector<std::string>* parts) {
   for (size_t cause = 0; cause < process.lost.size() && cause < kLossCauses; ++cause) {
     if (process.lost[cause] == 0) continue;
-    parts->push_back(fmt::format("{} on {} ({})", Counted(process.lost[cause], "record"), ProcessName(process),
-                                 kLossTexts[cause]));
+    parts->push_back(
+        fmt::format("{} on {} ({})", Counted(process.lost[cause], "record"), ProcessName(process), kLossTexts[cause]));
   }
 }
 

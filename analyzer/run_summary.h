@@ -13,10 +13,10 @@
 namespace ddbg::analyzer {
 
 struct ProcessSummary {
-  uint64_t calls = 0;             // completions, losses and second halves not counted
-  size_t last_call = kNoIndex;    // the latest started one
-  size_t open_call = kNoIndex;    // the longest open one
-  int64_t open_ns = 0;            // how long that has been open: until now if the process runs here, else when last seen
+  uint64_t calls = 0;           // completions, losses and second halves not counted
+  size_t last_call = kNoIndex;  // the latest started one
+  size_t open_call = kNoIndex;  // the longest open one
+  int64_t open_ns = 0;          // how long that has been open: until now if the process runs here, else when last seen
   uint64_t file_bytes = 0;
 };
 ProcessSummary Summarize(const Process& process);
@@ -26,8 +26,8 @@ std::vector<int32_t> MissingRanks(const Run& run);
 // The largest world size that any process speaks of; -1: unknown.
 int32_t WorldSize(const Run& run);
 
-// "nothing lost", or "LOST: 1,204 records on rank 3 (the ring was full); 1 file unreadable": what this run's files do not
-// tell although it happened.
+// "nothing lost", or "LOST: 1,204 records on rank 3 (the ring was full); 1 file unreadable": what this run's files do
+// not tell although it happened.
 std::string LossLine(const Run& run);
 
 // "rank 3", or "pid 1234 on host" of a process without a rank.

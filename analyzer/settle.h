@@ -9,8 +9,8 @@
 namespace ddbg::analyzer {
 
 struct SettlePatience {
-  int appear_ms = 500;   // for the first trace file to be there
-  int quiet_ms = 1000;   // without a change, although some process has no end
+  int appear_ms = 500;  // for the first trace file to be there
+  int quiet_ms = 1000;  // without a change, although some process has no end
   int total_ms = 3000;
 };
 

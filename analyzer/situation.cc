@@ -63,7 +63,11 @@ std::vector<Death> AbnormalDeaths(const Run& run, const Situations& all) {
     if (IsNormal(process, all.of[i]) || IsFailedAfterFinalize(process, all.of[i])) continue;
     deaths.push_back({i, end.t_ns, end.how == ProcessEnd::kSignaled, end.code});
   }
-  std::stable_sort(deaths.begin(), deaths.end(), [](const Death& a, const Death& b) { return a.t_ns < b.t_ns; });
+  // Who called MPI_Abort comes first, however the launcher then ended it.
+  auto aborted = [&](const Death& death) { return run.processes[death.process].end.abort_called; };
+  std::stable_sort(deaths.begin(), deaths.end(), [&](const Death& a, const Death& b) {
+    return aborted(a) != aborted(b) ? aborted(a) : a.t_ns < b.t_ns;
+  });
   return deaths;
 }
 
@@ -80,6 +84,9 @@ bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<
   for (size_t i = 0; i < run.processes.size(); ++i)
     if (!IsNormal(run.processes[i], all.of[i]) && !IsFailedAfterFinalize(run.processes[i], all.of[i])) ++there;
   if (deaths.empty() || deaths.size() < there) return false;
+  // One of them asked for the end of all.
+  for (const Death& death : deaths)
+    if (run.processes[death.process].end.abort_called) return false;
   int signal = SignalOf(deaths[0]);
   for (const Death& death : deaths)
     if (SignalOf(death) != signal || signal == 0 || IsFaultOfItsOwn(signal)) return false;

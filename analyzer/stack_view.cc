@@ -18,8 +18,8 @@ bool IsOneOf(std::string_view name, const std::array<std::string_view, N>& names
 
 // Seen from inside: the C library's way out of main() or exit(), and Python's.
 bool IsExit(const Frame& frame, ModuleRole role) {
-  static constexpr std::array<std::string_view, 6> kC = {"exit",         "__run_exit_handlers", "_dl_fini",
-                                                         "__cxa_finalize", "_dl_call_fini",     "__GI_exit"};
+  static constexpr std::array<std::string_view, 6> kC = {"exit",           "__run_exit_handlers", "_dl_fini",
+                                                         "__cxa_finalize", "_dl_call_fini",       "__GI_exit"};
   static constexpr std::array<std::string_view, 4> kPython = {"Py_FinalizeEx", "Py_Finalize", "Py_Exit",
                                                               "_Py_FinalizeMain"};
   if (role == ModuleRole::kSystem) return IsOneOf(frame.function, kC);

@@ -20,8 +20,8 @@ namespace ddbg::analyzer {
 
 struct Symbolizer::CodeFile {
   Dwfl* dwfl = nullptr;
-  Dwfl_Module* module = nullptr;                                // nullptr: module and offset are all there is
-  std::unordered_map<uint64_t, std::vector<Frame>> frames;      // by virtual address in the file
+  Dwfl_Module* module = nullptr;                            // nullptr: module and offset are all there is
+  std::unordered_map<uint64_t, std::vector<Frame>> frames;  // by virtual address in the file
   ~CodeFile() {
     if (dwfl) dwfl_end(dwfl);
   }
@@ -164,7 +164,8 @@ std::vector<Frame> ReadDebugInformation(Dwfl_Module* module, Dwarf_Addr address)
     frame = Frame{};
     ReadCallSite(unit, &scopes[i], &frame);
   }
-  if (frames.empty() && frame.line > 0) frames.push_back(std::move(frame));  // lines, but no function: -gline-tables-only
+  if (frames.empty() && frame.line > 0)
+    frames.push_back(std::move(frame));  // lines, but no function: -gline-tables-only
   return frames;
 }
 

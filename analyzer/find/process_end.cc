@@ -57,10 +57,13 @@ Finding Exited(Context& context, size_t process) {
   finding.first.expected = "running";
   finding.first.actual = DescribeEnd(p.end);
   std::string how = "";
-  if (p.end.abort_called) how = " by MPI_Abort";
-  else if (s.open_call != kNoIndex) how = ", which the MPI library does on an error inside a call";
-  finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process), p.pid,
-                                DescribeEnd(p.end), Place(context, process), how);
+  if (s.open_call != kNoIndex) how = ", which the MPI library does on an error inside a call";
+  if (p.end.abort_called)
+    finding.summary = fmt::format("Rank {} (pid {}) called MPI_Abort, which ends the whole job: {}.", context.rank(process),
+                                  p.pid, Place(context, process));
+  else
+    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process), p.pid,
+                                  DescribeEnd(p.end), Place(context, process), how);
   return finding;
 }
 
@@ -144,7 +147,8 @@ std::vector<Finding> FindProcessEnds(Context& context) {
   std::vector<Finding> findings;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
     if (context.situation(i).end != EndCause::kOwn) continue;
-    Finding finding = context.process(i).end.how == ProcessEnd::kSignaled ? Killed(context, i) : Exited(context, i);
+    const ProcessEnd& end = context.process(i).end;
+    Finding finding = end.how == ProcessEnd::kSignaled && !end.abort_called ? Killed(context, i) : Exited(context, i);
     finding.culprit_ranks = {context.rank(i)};
     finding.proof = Proof::kOwnEnd;
     Place(context, i, &finding);

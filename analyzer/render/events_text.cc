@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "analyzer/call_fields.h"
 #include "analyzer/comm_name.h"
 #include "analyzer/format.h"
@@ -78,7 +77,7 @@ std::string SourceCell(const Row& row) {
 
 struct Column {
   const char* header;
-  size_t width;   // characters; a longer cell pushes the rest of its line
+  size_t width;  // characters; a longer cell pushes the rest of its line
   bool right;
   std::string (*cell)(const Row& row);
 };

@@ -55,7 +55,8 @@ std::string Header(const Run& run) {
   text += Line("attempt", std::to_string(run.attempt_id));
   text += Line("host", Distinct(run, [](const Process& p) { return p.host; }));
   text += Line("launcher", Distinct(run, [](const Process& p) { return p.launcher; }));
-  text += Line("MPI", Distinct(run, [](const Process& p) { return p.mpi_version.empty() ? p.mpi_abi : p.mpi_version; }));
+  text +=
+      Line("MPI", Distinct(run, [](const Process& p) { return p.mpi_version.empty() ? p.mpi_abi : p.mpi_version; }));
   if (timeline.realtime_ns()) text += Line("start", WallClockText(timeline.realtime_ns()));
   text += Line("duration", DurationText(timeline.end_ns()));
   if (WorldSize(run) >= 0) text += Line("ranks", fmt::format("{} of {}", run.processes.size(), WorldSize(run)));

@@ -1,5 +1,5 @@
-// One JSON object on one line, put together key by key: for output of millions of lines. Values that come again and again
-// can be kept as the JSON text of StringText or of a dumped Json and added by Raw.
+// One JSON object on one line, put together key by key: for output of millions of lines. Values that come again and
+// again can be kept as the JSON text of StringText or of a dumped Json and added by Raw.
 #pragma once
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 namespace ddbg::shim {
 namespace {
 
-constexpr int64_t kStartEveryNs = 5'000'000'000;
+constexpr int64_t kStartEveryNs = 1'000'000'000;
 constexpr int64_t kLeaveItToLeaderNs = 500'000'000;
 constexpr int kAnswerWaitMs = 5000;
 constexpr char kAccepted = '1', kAcceptedCannotWrite = '2';

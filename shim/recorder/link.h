@@ -18,7 +18,7 @@ class Link {
   State state() const { return fd_ >= 0 ? State::kUp : State::kDown; }
 
   // One attempt. `hello` is the Chunk with the Process packet, `memfd` the region. A collector is started when none
-  // listens, at most once in five seconds. True once the collector has accepted.
+  // listens, at most once a second. True once the collector has accepted.
   bool Connect(const std::string& hello, int memfd);
 
   // No collector can be reached or started: there is none, it cannot be run, the path is too long, or it refused.

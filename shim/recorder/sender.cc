@@ -63,12 +63,10 @@ class Sender {
     if (hello_.empty())
       hello_ = EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
     bool connected = link_.Connect(hello_, recorder_->memfd);
-    Handover before = recorder_->handover.load(std::memory_order_relaxed);
-    if (before != Handover::kDone)
-      recorder_->handover.store(connected          ? Handover::kDone
-                                : link_.hopeless() ? Handover::kHopeless
-                                                   : Handover::kPending,
-                                std::memory_order_relaxed);
+    recorder_->handover.store(connected          ? Handover::kDone
+                              : link_.hopeless() ? Handover::kHopeless
+                                                 : Handover::kPending,
+                              std::memory_order_relaxed);
     if (!connected) return false;
     // What the last collector took but did not write is sent again.
     for (uint32_t i = 0; i < kMaxThreads; ++i)

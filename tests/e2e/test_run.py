@@ -50,7 +50,7 @@ def test_directory_option(bench, build, openmpi):
     other = bench.folder / "elsewhere"
     job = run(bench, openmpi.command(2, [build(openmpi, "hello.c")]), "--dir", other)
     assert job.wait() == 0, job.stderr
-    assert len(list(other.glob("*/a*/rank-*.ddbg"))) == 2
+    assert len(list((other / "latest").glob("a*/rank-*.ddbg"))) == 2
     assert not bench.runs.exists()
 
 

@@ -166,6 +166,7 @@ class Reader {
       if (!Word(rank, words[i], &call, &detail, &made)) return false;
     if (IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup) call.seq = seq_[{rank, call.comm}]++;
     if (!made.empty()) Make(rank, made, &call);
+    if (call.info().kind == CallKind::Abort) P(rank).end.abort_called = true;
     if (call.info().kind == CallKind::CommFree) P(rank).comms[call.comm].freed = true;
     if (!detail.requests.empty()) P(rank).open_detail[P(rank).calls.size()] = detail;
     P(rank).calls.push_back(call);

@@ -446,7 +446,8 @@ TEST(Load, ProcessOfAnotherHostIsLiveWhileItsFileIsFresh) {
   ScratchDir dir;
   ASSERT_TRUE(TraceFile(dir / "r.ddbg", SomeProcess(0)).Finish());
   EXPECT_TRUE(LoadRun({dir.path(), {dir / "r.ddbg"}}).live);
-  std::filesystem::last_write_time(dir / "r.ddbg", std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  std::filesystem::last_write_time(dir / "r.ddbg",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_FALSE(LoadRun({dir.path(), {dir / "r.ddbg"}}).live);
 }
 
