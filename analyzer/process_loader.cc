@@ -369,13 +369,16 @@ void ProcessLoader::AddEnd(const proto::ProcessEnd& end) {
   Saw(end.t_ns());
 }
 
-// Only what tells that the trace may be incomplete.
+// Only what tells that the trace may be incomplete. A trouble that ended lost nothing by itself: the ring kept the
+// records, and what did not fit is counted as lost.
 void ProcessLoader::AddNote(const proto::Note& note) {
   Saw(note.t_ns());
   switch (note.kind()) {
     case proto::Note::CLIENT_LOST:
     case proto::Note::DISK_FULL:
-    case proto::Note::BAD_CLIENT: process_.damage.push_back("The collector noted: " + note.text()); return;
+    case proto::Note::BAD_CLIENT: troubles_[note.kind()] = note.text(); return;
+    case proto::Note::CLIENT_RESUMED: troubles_.erase(proto::Note::CLIENT_LOST); return;
+    case proto::Note::DISK_RESUMED: troubles_.erase(proto::Note::DISK_FULL); return;
     default: return;
   }
 }
@@ -446,6 +449,13 @@ void ProcessLoader::ReportGaps() {
       fmt::format("{}: a part is missing in the middle: up to {} records.", process_.file, missing));
 }
 
+void ProcessLoader::ReportTroubles() {
+  if (process_.end.recorded) troubles_.erase(proto::Note::CLIENT_LOST);  // then the rest came from the ring
+  for (const auto& [kind, text] : troubles_) {
+    process_.damage.push_back(fmt::format("{}: the collector noted: {}", process_.file, text));
+  }
+}
+
 Process ProcessLoader::Finish(std::string file) {
   process_.file = std::move(file);
   AppendOpenCalls();
@@ -454,6 +464,7 @@ Process ProcessLoader::Finish(std::string file) {
   FindOpenDetails();
   CountLosses();
   ReportGaps();
+  ReportTroubles();
   if (malformed_) process_.damage.push_back(process_.file + ": some packets are malformed and were left out.");
   return std::move(process_);
 }

@@ -78,13 +78,15 @@ class ProcessLoader {
   void FindOpenDetails();
   void CountLosses();
   void ReportGaps();
+  void ReportTroubles();
 
   google::protobuf::Arena arena_;
   Process process_;
   bool has_identity_ = false;
   bool malformed_ = false;
-  std::vector<uint16_t> call_ids_;                                    // this build's, by index into the trace's table
-  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;           // by slot and lane
+  std::map<int, std::string> troubles_;                      // of the collector that are not over, by Note::Kind
+  std::vector<uint16_t> call_ids_;                           // this build's, by index into the trace's table
+  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;  // by slot and lane
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> threads_by_tid_;  // by slot and tid
   std::map<uint32_t, uint32_t> current_thread_;                       // by slot
   std::map<uint32_t, Thread> threads_;                                // by index

@@ -20,6 +20,8 @@ run_proxy() {
 }
 
 if [[ $NODE == 1 ]]; then
+  # MPICH gives the nodes nothing in common to name the run by; mpiexec hands this on to all ranks.
+  export DDBG_RUN_ID=${DDBG_RUN_ID:-two-nodes-$(date +%Y%m%dT%H%M%S)}
   rm -f "$folder"/proxy.*
   run_proxy "$folder/proxy.0" &
   mpiexec.mpich -launcher manual -hosts node1,node2 -n "$ranks" -genv LD_PRELOAD "$library" "$@" 2>&1 |

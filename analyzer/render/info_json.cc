@@ -106,8 +106,8 @@ void PrintInfoJson(const Run& run, Output& out) {
   }
   Json json = {{"schema", "ddbg.info/1"}, {"run_id", run.run_id}, {"attempt_id", run.attempt_id}, {"dir", run.dir}};
   json["live"] = run.live;
+  json["loss_line"] = LossLine(run);
   json["lost_records"] = lost;
-  json["lost"] = LossLine(run);
   if (WorldSize(run) >= 0) json["world_size"] = WorldSize(run);
   json["hosts"] = hosts;
   json["launchers"] = launchers;

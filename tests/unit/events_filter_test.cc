@@ -1,5 +1,3 @@
-#include "analyzer/event_filter.h"
-
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 
 #include "analyzer/call_fields.h"
 #include "analyzer/comm_name.h"
+#include "analyzer/event_filter.h"
 #include "analyzer/render/events.h"
 #include "analyzer/render/info.h"
 #include "analyzer/run_summary.h"
@@ -89,8 +88,8 @@ std::vector<std::string> Select(const analyzer::Run& run, const EventFilter& fil
 using Names = std::vector<std::string>;
 
 TEST(EventFilter, OrdersByTimeOverRanks) {
-  EXPECT_EQ(Select(SomeRun(), {}), (Names{"0:Init", "1:Init", "0:Allreduce", "1:Allreduce", "0:Send", "1:Send",
-                                          "0:Barrier", "1:Barrier"}));
+  EXPECT_EQ(Select(SomeRun(), {}),
+            (Names{"0:Init", "1:Init", "0:Allreduce", "1:Allreduce", "0:Send", "1:Send", "0:Barrier", "1:Barrier"}));
 }
 
 TEST(EventFilter, SelectsByRankCommKindAndCall) {
@@ -356,8 +355,7 @@ TEST(EventsJson, StackIsFoldedInnermostFirst) {
 
 TEST(EventsText, HasALineAnEventAndTimesSinceTheFirst) {
   analyzer::Run run = SomeRun();
-  std::string text =
-      Printed([&](Output& out) { PrintEventsText(run, Timeline(run), EventFilter(), nullptr, out); });
+  std::string text = Printed([&](Output& out) { PrintEventsText(run, Timeline(run), EventFilter(), nullptr, out); });
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 9);
   EXPECT_NE(text.find("    0.500000     1"), std::string::npos) << text;
   EXPECT_NE(text.find("never returned"), std::string::npos) << text;

@@ -42,7 +42,8 @@ TEST(RunId, IsAVersion7UuidThatSortsByTime) {
 
 TEST(RunId, MustBeADirectoryName) {
   EXPECT_TRUE(IsUsableRunId("job-17"));
-  for (const char* wrong : {"", ".", "..", ".hidden", "a/b", "latest", "a\nb"}) EXPECT_FALSE(IsUsableRunId(wrong)) << wrong;
+  for (const char* wrong : {"", ".", "..", ".hidden", "a/b", "latest", "a\nb"})
+    EXPECT_FALSE(IsUsableRunId(wrong)) << wrong;
 }
 
 TEST(Environment, SetsReplacesAndUnsets) {
@@ -98,6 +99,7 @@ TEST(PrepareEnvironment, LeavesAJobAloneThatUsesTheListItself) {
 
 TEST(FindLibrary, LooksWhereItIsInstalledOrBuilt) {
   ScratchDir dir;
+  std::filesystem::create_directories(dir / "bin");
   EXPECT_NE(FindLibrary(dir / "bin", Environment()).error().text.find("DDBG_LIBRARY"), std::string::npos);
   for (const char* place : {"shim", "bin", "lib"}) {
     std::filesystem::create_directories(dir / place);
@@ -106,7 +108,8 @@ TEST(FindLibrary, LooksWhereItIsInstalledOrBuilt) {
     ASSERT_TRUE(library.ok()) << place;
     EXPECT_EQ(*library, std::filesystem::canonical(dir / place) / "libddbg.so");
   }
-  EXPECT_EQ(*FindLibrary(dir / "bin", Environment({"DDBG_LIBRARY=" + (dir / "lib/libddbg.so")})), dir / "lib/libddbg.so");
+  EXPECT_EQ(*FindLibrary(dir / "bin", Environment({"DDBG_LIBRARY=" + (dir / "lib/libddbg.so")})),
+            dir / "lib/libddbg.so");
   EXPECT_FALSE(FindLibrary(dir / "bin", Environment({"DDBG_LIBRARY=/nowhere.so"})).ok());
 }
 
@@ -172,7 +175,8 @@ TEST(WhyNotTraceable, NamesStaticForeignAndSetuidPrograms) {
   EXPECT_EQ(WhyNotTraceable(dir / "cut"), "");
   EXPECT_EQ(WhyNotTraceable(dir / "empty"), "");
   EXPECT_EQ(WhyNotTraceable(dir / "missing"), "");
-  EXPECT_NE(WhyNotTraceable(dir / "static").find("is statically linked: LD_PRELOAD cannot reach it"), std::string::npos);
+  EXPECT_NE(WhyNotTraceable(dir / "static").find("is statically linked: LD_PRELOAD cannot reach it"),
+            std::string::npos);
   EXPECT_NE(WhyNotTraceable(dir / "foreign").find("rebuild it"), std::string::npos);
   EXPECT_NE(WhyNotTraceable(dir / "narrow").find("rebuild it"), std::string::npos);
   if (geteuid() == 0 && chown((dir / "dynamic").c_str(), 1, 1) == 0) {

@@ -406,6 +406,22 @@ TEST(Load, ThreadThatTakesOverASlotIsAnotherThread) {
   EXPECT_EQ(process->tid_by_thread.at(kMaxThreads), 99u);
 }
 
+TEST(Load, OnlyTroublesThatDidNotEndAreDamage) {
+  ScratchDir dir;
+  for (bool ended : {false, true}) {
+    std::string path = dir / (ended ? "ended.ddbg" : "lasting.ddbg");
+    TraceFile file(path, SomeProcess(0));
+    for (auto kind : {proto::Note::COLLECTOR_STARTED, proto::Note::DISK_FULL, proto::Note::DISK_RESUMED}) {
+      if (kind == proto::Note::DISK_RESUMED && !ended) continue;
+      proto::Note* note = file.Add()->mutable_note();
+      note->set_kind(kind);
+      note->set_text("no space left");
+    }
+    ASSERT_TRUE(file.Finish());
+    EXPECT_EQ(LoadProcess(path)->damage.size(), ended ? 0u : 1u);
+  }
+}
+
 TEST(Load, TextNeedNotBeUtf8) {
   ScratchDir dir;
   proto::Process identity = SomeProcess(0);

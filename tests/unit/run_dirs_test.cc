@@ -40,9 +40,9 @@ TEST(RunDirs, AttemptDirectoryGivesItsTraceFilesSorted) {
   Result<RunFiles> run = runs.Resolve({runs.Path("0190-aaaa/a0")});
   ASSERT_TRUE(run.ok());
   EXPECT_EQ(run->dir, runs.Path("0190-aaaa/a0"));
-  EXPECT_EQ(run->files, (std::vector<std::string>{runs.Path("0190-aaaa/a0/node-h.ddbg"),
-                                                  runs.Path("0190-aaaa/a0/rank-00000.ddbg"),
-                                                  runs.Path("0190-aaaa/a0/rank-00001.ddbg")}));
+  EXPECT_EQ(run->files,
+            (std::vector<std::string>{runs.Path("0190-aaaa/a0/node-h.ddbg"), runs.Path("0190-aaaa/a0/rank-00000.ddbg"),
+                                      runs.Path("0190-aaaa/a0/rank-00001.ddbg")}));
 }
 
 TEST(RunDirs, RunStandsForItsLastAttemptByNumber) {

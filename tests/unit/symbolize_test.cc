@@ -72,7 +72,8 @@ struct Place {
 
 // The address is in the inlined call; the second line is where that was called.
 [[gnu::noinline]] std::pair<Place, int> OuterFunction() {
-  Place place = InnerOf(); int line = __LINE__;
+  int line = __LINE__ + 1;
+  Place place = InnerOf();
   asm volatile("");
   return {place, line};
 }
@@ -169,9 +170,10 @@ TEST(Symbolizer, ResolvesRelativePathsAgainstTheWorkingDirectory) {
 TEST(ModuleRole, TellsLibrariesByName) {
   EXPECT_EQ(RoleOfModule("/home/me/solver"), ModuleRole::kApplication);
   EXPECT_EQ(RoleOfModule("/usr/lib/libhydro.so.3"), ModuleRole::kApplication);
-  for (const char* mpi : {"/usr/lib/x86_64-linux-gnu/libmpi.so.40", "/usr/lib/libmpich.so.12", "/l/libmpi_mpifh.so.40",
-                          "/l/libmpi_usempif08.so.40", "/l/libopen-pal.so.40", "/l/libopen-rte.so.40", "/l/libpmix.so.2",
-                          "/l/openmpi/lib/openmpi3/mca_coll_tuned.so", "/l/libucp.so.0", "/l/libfabric.so.1"}) {
+  for (const char* mpi :
+       {"/usr/lib/x86_64-linux-gnu/libmpi.so.40", "/usr/lib/libmpich.so.12", "/l/libmpi_mpifh.so.40",
+        "/l/libmpi_usempif08.so.40", "/l/libopen-pal.so.40", "/l/libopen-rte.so.40", "/l/libpmix.so.2",
+        "/l/openmpi/lib/openmpi3/mca_coll_tuned.so", "/l/libucp.so.0", "/l/libfabric.so.1"}) {
     EXPECT_EQ(RoleOfModule(mpi), ModuleRole::kMpi) << mpi;
   }
   EXPECT_EQ(RoleOfModule("/opt/ddbg/lib/libddbg.so"), ModuleRole::kRecorder);
