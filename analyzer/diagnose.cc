@@ -123,7 +123,7 @@ void SettleWithoutFinding(const Context& context, Diagnosis* diagnosis) {
   } else if (!context.run.unreadable.empty()) {
     diagnosis->summary = "Cannot tell: " + context.run.unreadable[0];
   } else if (AnyUnknownEnd(context)) {
-    diagnosis->summary = "Cannot tell: the recording stops in the middle of the job and nobody saw how it ended; nothing is wrong before.";
+    diagnosis->summary = "Cannot tell: the recording stops in the middle of the job and nobody saw how it ended (the disk was full, or the collector was killed); nothing is wrong before.";
   } else {
     diagnosis->verdict = Diagnosis::kHealthy;
     diagnosis->confidence = 0.95;

@@ -44,6 +44,7 @@ enum class Proof : int {
 struct Finding {
   std::string kind;                     // see kinds.h
   Proof proof = Proof::kUnknown;
+  std::string failure_class;            // "": the kind's own
   bool wont_start = false;              // phase
   BadEvent first;
   std::vector<int32_t> culprit_ranks;   // ascending

@@ -51,6 +51,16 @@ void GiveSignalsBack(const sigset_t& signals, const SignalState& before) {
   sigprocmask(SIG_SETMASK, &before.mask, nullptr);
 }
 
+// A program of another machine is no script either. Async-signal-safe.
+bool IsElf(const char* path) {
+  char magic[4] = {};
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t n = read(fd, magic, sizeof(magic));
+  close(fd);
+  return n == 4 && memcmp(magic, "\x7f" "ELF", 4) == 0;
+}
+
 // In the child, between fork and exec: only what is async-signal-safe.
 [[noreturn]] void Exec(const char* file, char* const* argv, char* const* envp, const SignalState& before,
                        int error_pipe) {
@@ -58,7 +68,7 @@ void GiveSignalsBack(const sigset_t& signals, const SignalState& before) {
   sigprocmask(SIG_SETMASK, &before.mask, nullptr);
   execve(file, argv, envp);
   int error = errno;
-  if (error == ENOEXEC) {  // a script without #!: a shell runs it itself
+  if (error == ENOEXEC && !IsElf(file)) {  // a script without #!: a shell runs it itself
     const char* shell[4096] = {"/bin/sh", file};
     for (size_t i = 1; argv[i] && i < 4094; ++i) shell[i + 1] = argv[i];
     execve(shell[0], const_cast<char* const*>(shell), envp);

@@ -70,4 +70,8 @@ const KindInfo& InfoOf(std::string_view kind) {
   return kUnlisted;
 }
 
+std::string_view ClassOf(const Finding& finding) {
+  return finding.failure_class.empty() ? InfoOf(finding.kind).failure_class : std::string_view(finding.failure_class);
+}
+
 }  // namespace ddbg::analyzer

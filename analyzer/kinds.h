@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "analyzer/finding.h"
+
 namespace ddbg::analyzer {
 
 struct KindInfo {
@@ -10,6 +12,9 @@ struct KindInfo {
   std::string_view failure_class;
   std::string_view next_steps[3];
 };
+
+// The class of one finding: its own, else its kind's.
+std::string_view ClassOf(const Finding& finding);
 
 // The row of `kind`; a row with empty next steps for one that is not listed.
 const KindInfo& InfoOf(std::string_view kind);

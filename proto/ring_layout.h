@@ -42,7 +42,7 @@ inline constexpr uint16_t kFirstCall = 16;      // index into the CallTable of t
 
 enum RecordFlag : uint8_t {
   kFlagInPlace = 1,           // send side not significant (MPI_IN_PLACE)
-  kFlagSecondHalf = 2,        // receive half of a Sendrecv; follows the send half, same start and duration
+  kFlagSecondHalf = 2,        // more of the call before it: receive half of a Sendrecv, further operations of a Startall
   kFlagCompletedAtPost = 4,   // request handle shared by completed operations: needs no wait
   kFlagUntracked = 8,         // the request table was full: completion will not be seen
   kFlagNothingDone = 16,      // a Test* or Iprobe that found nothing; a Wait on null requests

@@ -61,6 +61,7 @@ void ExplainByShift(Context& context, const CommGroup& group, size_t seq, Findin
   finding->first.expected =
       same_call ? their_line : CallName(context.process(reference->process), context.call(reference->process, theirs));
   finding->kind = same_call ? "callsite_mismatch" : "collective_mismatch";
+  finding->failure_class.clear();
   finding->proof = Proof::kMismatch;
   finding->summary = fmt::format(
       "{} called {} from {}, where its peers called {} from {}: it made {} collective{} {} than they did from there on.",

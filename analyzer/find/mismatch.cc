@@ -149,6 +149,8 @@ class MismatchRule {
               const std::map<size_t, std::string>& values) {
     Finding finding;
     finding.kind = field == "call" ? "collective_mismatch" : "argument_mismatch";
+    // A wrong root stops the job; a wrong size, type or operator lets it go on with wrong data.
+    if (field != "call" && field != "root") finding.failure_class = "state_corruption";
     finding.proof = Proof::kMismatch;
     std::vector<int32_t> others;
     for (const auto& [m, value] : values) {

@@ -55,7 +55,7 @@ Json EventOf(const Run& run, const BadEvent& event) {
 
 Json FindingOf(const Run& run, const Finding& finding) {
   return {{"kind", finding.kind},
-          {"class", InfoOf(finding.kind).failure_class},
+          {"class", ClassOf(finding)},
           {"phase", finding.wont_start ? "wont_start" : "running"},
           {"first_bad_event", EventOf(run, finding.first)},
           {"culprit_ranks", finding.culprit_ranks},

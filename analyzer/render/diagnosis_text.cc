@@ -38,7 +38,7 @@ void PrintList(const char* title, const std::vector<std::string>& lines, Output&
 void PrintFault(const Run& run, const Diagnosis& diagnosis, Output& out) {
   const Finding& first = diagnosis.findings[0];
   const KindInfo& info = InfoOf(first.kind);
-  out.Write(fmt::format("FAULT: {} ({}, {}), confidence {:.0f} %\n", first.kind, info.failure_class,
+  out.Write(fmt::format("FAULT: {} ({}, {}), confidence {:.0f} %\n", first.kind, ClassOf(first),
                         first.wont_start ? "won't start" : "running", first.confidence * 100));
   out.Write("  " + first.summary + "\n");
   PrintEvent(run, first.first, out);

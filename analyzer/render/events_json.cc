@@ -143,6 +143,7 @@ const std::string& EventLine(const Process& process, const Event& event, Texts* 
   if (call.call >= kFirstCall) line->Raw("call", texts->CallName(call));
   line->Raw("kind", fmt::format("\"{}\"", KindName(call)));
   if (IsSendrecv(call)) line->Raw("half", call.flags & kFlagSecondHalf ? "\"recv\"" : "\"send\"");
+  else if (call.flags & kFlagSecondHalf) line->Raw("half", "\"more\"");
   PutComm(line, call, fields, texts);
   PutContent(line, process, call, fields, texts);
   PutTarget(line, call, fields);

@@ -410,6 +410,7 @@ inline void PushStarts(ThreadState& t, const Record& by, Moment& m) {
       record.aux = started.operation;
       record.op = started.receives ? 2 : 1;  // direction: 1 send, 2 receive
     }
+    if (i > 0) record.flags |= kFlagSecondHalf;  // of the same call
     Push(t, kBulkLane, record);
   }
 }

@@ -11,6 +11,9 @@
 namespace ddbg::shim {
 namespace {
 
+// Both ends are read to some 20 ns, so this gives better than 1 ppm.
+constexpr int64_t kCalibrationNs = 50'000'000;
+
 int64_t Nanoseconds(clockid_t clock) {
   timespec t;
   clock_gettime(clock, &t);
@@ -61,17 +64,19 @@ ClockSample TakeClockSample(ClockKind kind) {
   return best;
 }
 
-void Calibrate(RegionHeader* header) {
+bool Calibrate(RegionHeader* header) {
+  if (header->clock_ns_per_tick_bits.load(std::memory_order_relaxed)) return true;
   if (header->clock_kind == ClockKind::kMonotonic) {
     header->clock_ns_per_tick_bits.store(std::bit_cast<uint64_t>(1.0), std::memory_order_relaxed);
-    return;
+    return true;
   }
   ClockSample now = TakeClockSample(header->clock_kind);
   int64_t ns = now.monotonic_ns - header->clock_start.monotonic_ns;
   uint64_t ticks = now.ticks - header->clock_start.ticks;
-  if (ns < 1'000'000 || ticks == 0) return;
+  if (ns < kCalibrationNs || ticks == 0) return false;
   double ns_per_tick = static_cast<double>(ns) / static_cast<double>(ticks);
   header->clock_ns_per_tick_bits.store(std::bit_cast<uint64_t>(ns_per_tick), std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace ddbg::shim

@@ -17,7 +17,8 @@ const char* ClockName(ClockKind kind);
 // Ticks and both system clocks at one instant: the tightest of a few tries.
 ClockSample TakeClockSample(ClockKind kind);
 
-// Updates clock_ns_per_tick_bits from header->clock_start and now. At least 1 ms must lie between them.
-void Calibrate(RegionHeader* header);
+// Sets clock_ns_per_tick_bits, once: one instant must be the same number of ns wherever it is told, in a call seen open
+// and in its record. False: too little time has passed since the region was made (50 ms).
+bool Calibrate(RegionHeader* header);
 
 }  // namespace ddbg::shim

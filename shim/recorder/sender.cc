@@ -42,7 +42,10 @@ class Sender {
         Pause(kMaxPauseNs);
         continue;
       }
-      Calibrate(recorder_->region.header());
+      if (!Calibrate(recorder_->region.header())) {
+        Pause(kMinPauseNs);
+        continue;
+      }
       Housework();
       Pause(PauseAfter(Drain()));
     }

@@ -211,7 +211,7 @@ class Bench:
 
     def calls(self, run="latest"):
         """One event for each call of the program: no completions, and of an MPI_Sendrecv the send half."""
-        return [event for event in self.events(run) if "call" in event and event.get("half") != "recv"]
+        return [event for event in self.events(run) if "call" in event and event.get("half") in (None, "send")]
 
     def info(self, run="latest"):
         done = self.ddbg("info", run, "--json")
