@@ -23,15 +23,12 @@ if [[ $(id -u) == 0 ]]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
-# The processes that were started here, but this shell and what it runs in the foreground.
+# The processes that were started here and have not ended.
 left() {
   local environment pid
-  for environment in /proc/[0-9]*/environ; do
+  for environment in $(grep -lsxzF "DDBG_QUICKSTART=$private" /proc/[0-9]*/environ); do
     pid=${environment#/proc/} pid=${pid%/environ}
-    [[ $pid == "$$" || $pid == "$BASHPID" ]] && continue
-    if tr '\0' '\n' <"$environment" 2>/dev/null | grep -qxF "DDBG_QUICKSTART=$private"; then
-      [[ $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) == Z ]] || echo "$pid"
-    fi
+    if [[ -e /proc/$pid ]]; then echo "$pid"; fi  # grep found itself too, but has gone
   done
 }
 
@@ -63,6 +60,11 @@ for _ in $(seq 120); do
 done
 echo "(the job hangs: ending it)"
 kill -TERM "$job" 2>/dev/null || true
+for _ in $(seq 100); do  # mpirun 4.1 sometimes waits for ever after its ranks have gone
+  kill -0 "$job" 2>/dev/null || break
+  sleep 0.1
+done
+kill -KILL "$job" 2>/dev/null || true
 wait "$job" 2>/dev/null || true
 
 echo

@@ -57,8 +57,6 @@ Settings ReadSettings() {
   const char* value = getenv("DDBG");
   if (value && *value && strcmp(value, "1") && strcmp(value, "on")) Say("DDBG=%s is neither 0 nor 1; recording", value);
   settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
-  const char* verbose = getenv("DDBG_VERBOSE");
-  settings.verbose = verbose && !strcmp(verbose, "1");
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
   Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
   Copy(getenv("DDBG_SOCKET"), settings.socket, sizeof(settings.socket), "DDBG_SOCKET");

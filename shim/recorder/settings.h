@@ -10,7 +10,6 @@ enum class StackMode { kAll, kComm, kOff };
 struct Settings {
   bool on = true;
   StackMode stacks = StackMode::kAll;
-  bool verbose = false;
   char dir[PATH_MAX] = "";        // absolute
   char run_id[256] = "";          // "" if not given
   char socket[PATH_MAX] = "";     // "" if not given
