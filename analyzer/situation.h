@@ -28,7 +28,10 @@ struct Situation {
   bool finalized = false;        // MPI_Finalize returned
   EndCause end = EndCause::kRunning;
 
-  bool alive_at_end() const { return end == EndCause::kRunning || end == EndCause::kStopped || end == EndCause::kFollowed; }
+  // Its last known state is what it was in when the recording stopped, not something it did.
+  bool alive_at_end() const {
+    return end == EndCause::kRunning || end == EndCause::kStopped || end == EndCause::kFollowed || end == EndCause::kUnknown;
+  }
 };
 
 struct Situations {

@@ -212,7 +212,9 @@ class Reader {
     now_ += kMs;
     for (int rank : Who(text.substr(0, colon))) {
       ProcessEnd& end = P(rank).end;
-      end.how = words[0] == "exit" ? ProcessEnd::kExited : ProcessEnd::kSignaled;
+      end.how = words[0] == "exit"   ? ProcessEnd::kExited
+                : words[0] == "gone" ? ProcessEnd::kGone
+                                     : ProcessEnd::kSignaled;
       end.code = std::stoi(words[1]);
       end.t_ns = now_ + rank * 1000;
     }
