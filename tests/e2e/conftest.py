@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: real MPI jobs under the installed libddbg.so (DDBG_PREFIX, else build/install)."""
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,11 @@ import pytest
 
 from harness import ROOT, Bench
 from launchers import MPICH, OPENMPI
+
+
+def pytest_configure():
+    """SIGTERM ends the tests as Ctrl-C does, so that the jobs of the running test are ended too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
