@@ -83,7 +83,10 @@ class Window {
     auto end = std::partition_point(calls.begin(), calls.end(), [&](const Call& c) { return c.start_ns <= to_; });
     return end - calls.begin();
   }
-  bool Has(const Call& call) const { return call.open() || call.start_ns >= from_ - call.duration_ns; }
+  bool Has(const Call& call) const {
+    int64_t end;
+    return call.open() || __builtin_add_overflow(call.start_ns, call.duration_ns, &end) || end >= from_;
+  }
 
  private:
   int64_t from_, to_;

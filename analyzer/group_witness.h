@@ -1,6 +1,6 @@
-// Tells a signal that was sent to our whole process group from one that was sent to us alone. The kernel does not say,
-// so a process of ours sits in the group and reports what it gets: a job must not get one kill of the group twice,
-// since Open MPI 4's mpirun may hang for good when a second SIGTERM comes while it deals with the first.
+// Tells a signal that was sent to our whole process group from one that was sent to us alone. The kernel does not say, so
+// a process of ours sits in the group and reports what it gets. A job must not get one signal twice: mpirun takes a
+// second SIGINT or SIGTERM for "forcibly terminate".
 #pragma once
 
 #include <signal.h>

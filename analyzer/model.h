@@ -82,6 +82,8 @@ struct ProcessEnd {
   bool abort_called = false;
   int64_t t_ns = 0;
   std::string source;
+  uint32_t peers = 0;          // other processes of the run on its node when it began to end; 0: not looked at
+  uint32_t peers_running = 0;  // and how many of them were unharmed
   bool recorded = false;  // the file says so; else loading concluded it
 };
 

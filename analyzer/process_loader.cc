@@ -363,6 +363,8 @@ void ProcessLoader::AddEnd(const proto::ProcessEnd& end) {
   process_.end.abort_called = end.abort_called();
   process_.end.t_ns = end.t_ns();
   process_.end.source = end.source();
+  process_.end.peers = end.peers();
+  process_.end.peers_running = end.peers_running();
   for (int i = 0; i < end.lost_size() && i < static_cast<int>(kLossCauses); ++i) {
     process_.lost[i] = std::max(process_.lost[i], end.lost(i));
   }

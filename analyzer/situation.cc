@@ -10,8 +10,9 @@
 namespace ddbg::analyzer {
 namespace {
 
-// A signal to a whole job reaches its ranks in well under a millisecond; how long each then takes to die differs. Open
-// MPI takes a job down a second after a first death, hydra within some 20 ms, by SIGKILL (both measured).
+// A signal to a whole job reaches its ranks in well under a millisecond; how long each then takes to die differs, by up
+// to 140 ms on a busy node. Open MPI takes a job down a second after a first death, hydra within some 20 ms, by SIGKILL
+// (all measured). So times tell little, and what the collector saw of the others at a first death comes first.
 constexpr int64_t kTogetherNs = 300'000'000;
 
 bool IsFromUser(int signal) { return signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
@@ -92,6 +93,9 @@ bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<
     if (SignalOf(death) != signal || signal == 0 || IsFaultOfItsOwn(signal)) return false;
   if (IsFromUser(signal)) return true;
   if (deaths.size() == 1) return run.processes.size() == 1 && signal != SIGKILL;
+  const ProcessEnd& first = run.processes[deaths[0].process].end;
+  if (first.peers > 0 && first.peers_running == first.peers) return false;
+  if (first.peers > 0 && first.peers_running == 0) return true;
   return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs;
 }
 

@@ -176,6 +176,45 @@ std::vector<Frame> ReadFrames(Dwfl_Module* module, Dwarf_Addr address) {
   return frames;
 }
 
+// `size` bytes of the code at a virtual address; false if the file has none there.
+bool ReadCode(Dwfl_Module* module, uint64_t virtual_address, void* out, size_t size) {
+  GElf_Addr bias = 0;
+  Elf* elf = dwfl_module_getelf(module, &bias);
+  size_t segments = 0;
+  if (!elf || elf_getphdrnum(elf, &segments) != 0) return false;
+  for (size_t i = 0; i < segments; ++i) {
+    GElf_Phdr segment;
+    if (!gelf_getphdr(elf, static_cast<int>(i), &segment) || segment.p_type != PT_LOAD) continue;
+    uint64_t into = virtual_address - segment.p_vaddr;
+    if (virtual_address < segment.p_vaddr || into + size > segment.p_filesz) continue;
+    Elf_Data* data = elf_getdata_rawchunk(elf, static_cast<int64_t>(segment.p_offset + into), size, ELF_T_BYTE);
+    if (!data || data->d_size != size) return false;
+    memcpy(out, data->d_buf, size);
+    return true;
+  }
+  return false;
+}
+
+// Where a direct call goes that returns to this virtual address; 0 if it is none.
+uint64_t CallTarget(Dwfl_Module* module, uint64_t return_address) {
+#if defined(__x86_64__)
+  unsigned char code[5];  // e8, then the distance from the return address
+  if (!ReadCode(module, return_address - sizeof(code), code, sizeof(code)) || code[0] != 0xe8) return 0;
+  int32_t distance;
+  memcpy(&distance, code + 1, sizeof(distance));
+  return return_address + static_cast<uint64_t>(int64_t{distance});
+#elif defined(__aarch64__)
+  uint32_t code;  // bl, with the distance from itself in words
+  if (!ReadCode(module, return_address - sizeof(code), &code, sizeof(code)) || code >> 26 != 0x25) return 0;
+  int64_t words = static_cast<int32_t>(code << 6) >> 6;
+  return return_address - sizeof(code) + static_cast<uint64_t>(words * 4);
+#else
+  (void)module;
+  (void)return_address;
+  return 0;
+#endif
+}
+
 std::string Hex(const std::string& bytes) {
   std::string text;
   for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
@@ -245,12 +284,24 @@ std::vector<Frame> Symbolizer::Resolve(const Process& process, uint64_t return_a
   return frames;
 }
 
+std::string Symbolizer::FunctionCalledBefore(const Process& process, uint64_t return_address) {
+  const Module* module = FindModule(process, return_address - 1);
+  CodeFile* file = module ? Open(process, *module) : nullptr;
+  uint64_t target = file && file->module ? CallTarget(file->module, return_address - module->bias) : 0;
+  return target ? Demangle(SymbolAt(file->module, target).c_str()) : std::string();
+}
+
 std::vector<Frame> Symbolizer::ResolveStack(const Process& process, uint32_t stack_id) {
   std::vector<Frame> frames;
   auto stack = process.stacks_by_id.find(stack_id);
   if (stack == process.stacks_by_id.end()) return frames;
-  for (uint64_t address : stack->second) {
-    for (Frame& frame : Resolve(process, address)) frames.push_back(std::move(frame));
+  const std::vector<uint64_t>& addresses = stack->second;
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    for (Frame& frame : Resolve(process, addresses[i])) frames.push_back(std::move(frame));
+    Frame& function = frames.back();  // the one that is not inlined
+    if (function.function.empty() && i + 1 < addresses.size()) {
+      function.function = FunctionCalledBefore(process, addresses[i + 1]);
+    }
   }
   return frames;
 }

@@ -28,7 +28,8 @@ class Symbolizer {
   // the address, which lies in the call instruction.
   std::vector<Frame> Resolve(const Process& process, uint64_t return_address);
 
-  // A whole stack, innermost first, nothing folded. Empty if `stack_id` is 0 or not in the trace.
+  // A whole stack, innermost first, nothing folded. Empty if `stack_id` is 0 or not in the trace. A function without a
+  // symbol, such as the cold part of one in a stripped program, gets the name of what its caller calls there.
   std::vector<Frame> ResolveStack(const Process& process, uint32_t stack_id);
 
   // Why some frames have no function or line: one sentence a file.
@@ -36,6 +37,7 @@ class Symbolizer {
 
  private:
   struct CodeFile;
+  std::string FunctionCalledBefore(const Process& process, uint64_t return_address);
   CodeFile* Open(const Process& process, const Module& module);
 
   std::map<std::pair<std::string, std::string>, std::unique_ptr<CodeFile>> files_;  // by path and build-id

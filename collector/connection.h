@@ -45,8 +45,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Reads what is there now, until the client's end, until there is no more, or until it is paused.
   void ReadAvailable();
 
-  // The one byte a client waits for: '1', '2' or '0'.
-  void Answer(char answer);
+  // The one byte a client waits for.
+  void Accept() { Answer('1'); }
+  void Refuse() { Answer('0'); }
 
   Peer& peer() { return peer_; }
   UniqueFd TakeReceivedFd() { return std::move(received_fd_); }  // the last one that came by SCM_RIGHTS
@@ -54,6 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class ReadResult { kBytes, kNothing, kEnd };
 
+  void Answer(char answer);
   void WaitForBytes();
   void OnReadable();
   ReadResult ReadOnce();

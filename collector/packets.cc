@@ -40,16 +40,17 @@ void AppendClockPoint(std::string* chunk) {
   });
 }
 
-void AppendProcessEnd(const ProcessEnding& ending, int64_t t_ns, bool abort_called, const LostCounts& lost,
-                      std::string* chunk) {
+void AppendProcessEnd(const ProcessEnding& ending, const EndFacts& facts, std::string* chunk) {
   AppendPacket(kEnd, chunk, [&](pbf_writer& end) {
     end.add_enum(1, static_cast<int32_t>(ending.how));
     end.add_sint32(2, ending.code);
     end.add_bool(3, ending.core_dumped);
     end.add_bytes(4, ending.source);
-    end.add_sint64(5, t_ns);
-    end.add_bool(6, abort_called);
-    end.add_packed_uint64(7, lost.begin(), lost.end());
+    end.add_sint64(5, facts.t_ns);
+    end.add_bool(6, facts.abort_called);
+    end.add_packed_uint64(7, facts.lost.begin(), facts.lost.end());
+    end.add_uint32(8, facts.peers.all);
+    end.add_uint32(9, facts.peers.running);
   });
 }
 

@@ -38,8 +38,21 @@ struct ProcessEnding {
 
 using LostCounts = std::array<uint64_t, kLossCauses>;  // by LossCause
 
-void AppendProcessEnd(const ProcessEnding& ending, int64_t t_ns, bool abort_called, const LostCounts& lost,
-                      std::string* chunk);
+// The other processes of a run on this node, when one of them began to end.
+struct PeersSeen {
+  uint32_t all = 0;
+  uint32_t running = 0;  // no deadly signal on its way
+};
+
+// What is known of the end of a process beyond how it ended.
+struct EndFacts {
+  int64_t t_ns;
+  bool abort_called;
+  LostCounts lost;
+  PeersSeen peers;
+};
+
+void AppendProcessEnd(const ProcessEnding& ending, const EndFacts& facts, std::string* chunk);
 
 // The Process packet that begins a file of the collector's own.
 struct SelfDescription {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -37,11 +38,13 @@ int PidfdOfPeer(int socket, pid_t pid) {
   return pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
 }
 
-// State and the fields 22 and 52 of /proc/PID/stat, counted after the command name, which may hold anything.
+// The state and some fields of /proc/PID/stat, counted after the command name, which may hold anything.
 struct StatLine {
   char state;
-  uint64_t start_time;
-  int exit_code;
+  uint64_t flags;        // field 9, PF_*
+  uint64_t start_time;   // field 22
+  uint64_t pending;      // field 31: the main thread's own pending signals, bit N - 1
+  int exit_code;         // field 52
 };
 
 std::optional<StatLine> ReadStat(pid_t pid) {
@@ -53,10 +56,12 @@ std::optional<StatLine> ReadStat(pid_t pid) {
   text[size] = '\0';
   char* at = std::strrchr(text, ')');
   if (at == nullptr || std::strlen(at) < 3) return std::nullopt;
-  StatLine line{at[2], 0, 0};
+  StatLine line{at[2], 0, 0, 0, 0};
   int field = 2;
   for (char* next = std::strtok(at + 1, " \n"); next != nullptr; next = std::strtok(nullptr, " \n")) {
-    if (++field == 22) line.start_time = std::strtoull(next, nullptr, 10);
+    if (++field == 9) line.flags = std::strtoull(next, nullptr, 10);
+    if (field == 22) line.start_time = std::strtoull(next, nullptr, 10);
+    if (field == 31) line.pending = std::strtoull(next, nullptr, 10);
     if (field == 52) line.exit_code = std::atoi(next);
   }
   if (field < 52) return std::nullopt;
@@ -95,6 +100,15 @@ bool ProcessWatch::IsRunning() const {
   if (!pidfd_.is_open()) return false;
   pollfd poll_pidfd{const_cast<asio::posix::stream_descriptor&>(pidfd_).native_handle(), POLLIN, 0};
   return poll(&poll_pidfd, 1, 0) == 0;
+}
+
+// A signal that ends a process makes the kernel put SIGKILL on each of its threads at once.
+bool ProcessWatch::IsUnharmed() const {
+  constexpr uint64_t kExiting = 4;  // PF_EXITING
+  if (pid_ <= 0) return false;
+  std::optional<StatLine> line = ReadStat(pid_);
+  return line && line->start_time == start_time_ && line->state != 'Z' && line->state != 'X' &&
+         (line->flags & kExiting) == 0 && (line->pending & (1u << (SIGKILL - 1))) == 0;
 }
 
 std::optional<ProcessEnding> ProcessWatch::Ending() const {

@@ -38,6 +38,9 @@ class ProcessWatch {
   // Unknown (no pidfd): false, and the caller has to take the end of the socket for the end of the process.
   bool IsRunning() const;
 
+  // Has not ended, is not ending, and no signal that will end it is on its way. False if it cannot be looked at.
+  bool IsUnharmed() const;
+
   // How the ended process ended, as far as the system says now: nothing while neither its status is to be had from the
   // pidfd (until its parent has waited for it) nor it can be seen as a zombie. See session.cc for what comes after.
   std::optional<ProcessEnding> Ending() const;

@@ -113,7 +113,7 @@ void Server::Welcome(UniqueFd socket) {
 
 Result<void> Server::OnFrame(Connection& connection, std::string_view frame) {
   Result<void> admitted = Admit(connection, frame);
-  if (!admitted) connection.Answer('0');
+  if (!admitted) connection.Refuse();
   return admitted;
 }
 
@@ -144,8 +144,23 @@ void Server::StartSession(std::shared_ptr<Connection> connection, Hello hello, s
     });
   };
   session = std::make_shared<Session>(io_, Node{log_, run_dirs_}, std::move(hello), std::string(hello_chunk),
-                                      std::move(region), std::move(connection->peer()), finished);
+                                      std::move(region), std::move(connection->peer()),
+                                      [this](const Session& one) { return LookAtPeers(one); }, finished);
   session->Start(std::move(connection));
+}
+
+// Once one of a run has begun to end, the others are not looked at again: at the end of each job there may be many.
+PeersSeen Server::LookAtPeers(const Session& session) const {
+  PeersSeen seen;
+  for (const std::shared_ptr<Session>& other : sessions_) {
+    if (other.get() == &session || !other->IsOfRun(session)) continue;
+    if (other->IsGoing()) return {};
+    ++seen.all;
+  }
+  for (const std::shared_ptr<Session>& other : sessions_) {
+    if (other.get() != &session && other->IsOfRun(session) && other->IsUnharmed()) ++seen.running;
+  }
+  return seen;
 }
 
 void Server::OnClosed(Connection& connection, const std::string& fault) {

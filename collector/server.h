@@ -45,6 +45,7 @@ class Server final : public ConnectionOwner {
   Result<void> Admit(Connection& connection, std::string_view first_frame);
   void StartSession(std::shared_ptr<Connection> connection, Hello hello, std::string_view hello_chunk,
                     ClientRegion region);
+  PeersSeen LookAtPeers(const Session& session) const;
   void WaitForIdle();
   void OnIdle();
   void OnSignal(int number);

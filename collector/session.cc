@@ -12,6 +12,7 @@ constexpr size_t kFlushBytes = 256 << 10;
 constexpr std::chrono::milliseconds kFlushAge{150};
 
 constexpr int64_t kTickMs = 250, kDetachedTickMs = 100;
+constexpr int64_t kEndingTickMs = 30;  // between the end of a process and reading what it left
 constexpr int64_t kStatusTickMs = 20, kRetryTickMs = 1000;
 constexpr int64_t kLongCallNs = 1'000'000'000;     // a call open for longer is written while it is open
 constexpr int64_t kRepeatOpenNs = 30'000'000'000;  // and again, to show that it still is
@@ -23,14 +24,17 @@ constexpr int64_t kGiveUpNs = 60'000'000'000;        // on a disk that stays ful
 }  // namespace
 
 Session::Session(asio::io_context& io, Node node, Hello hello, std::string hello_chunk, ClientRegion region, Peer peer,
-                 std::function<void()> finished)
+                 std::function<PeersSeen(const Session&)> look_at_peers, std::function<void()> finished)
     : hello_(std::move(hello)),
       hello_chunk_(std::move(hello_chunk)),
       node_(node),
       region_(std::move(region)),
       watch_(io, std::move(peer)),
       intake_(region_.region()),
-      sink_(node, hello_, hello_chunk_, [this] { intake_.Acknowledge(); }),
+      sink_(
+          node, hello_, hello_chunk_, [this] { intake_.Acknowledge(); },
+          [this](int error) { region_.region().header()->write_error.store(error, std::memory_order_relaxed); }),
+      look_at_peers_(std::move(look_at_peers)),
       on_finished_(std::move(finished)),
       tick_timer_(io),
       flush_timer_(io) {}
@@ -38,7 +42,7 @@ Session::Session(asio::io_context& io, Node node, Hello hello, std::string hello
 void Session::Start(std::shared_ptr<Connection> connection) {
   connection_ = std::move(connection);
   connection_->SetOwner(this);
-  bool writable = sink_.Open();
+  sink_.Open();
   if (const std::string* last = sink_.resumed_chunk()) {
     intake_.Restore(*last);
     Note(NoteKind::kClientResumed, "another collector goes on with this file");
@@ -48,7 +52,7 @@ void Session::Start(std::shared_ptr<Connection> connection) {
   sink_.NoteForNode(NoteKind::kClientConnected, who);
   AddClockPointIfDue();
   Flush();
-  connection_->Answer(writable ? '1' : '2');
+  connection_->Accept();
   watch_.OnEnd([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnProcessEnded();
   });
@@ -69,7 +73,7 @@ Result<void> Session::Adopt(std::shared_ptr<Connection> connection, const Client
   Note(NoteKind::kClientResumed, "the process connected again");
   node_.log->info("{}: connected again", sink_.name());
   Flush();
-  connection_->Answer(sink_.writable() ? '1' : '2');
+  connection_->Accept();
   return {};
 }
 
@@ -82,6 +86,7 @@ Result<void> Session::OnFrame(Connection&, std::string_view frame) {
 void Session::OnClosed(Connection&, const std::string& fault) {
   auto self = shared_from_this();
   connection_ = nullptr;
+  NoteFirstSign();
   if (!fault.empty()) {
     std::string text =
         sink_.name() + " (pid " + std::to_string(watch_.pid()) + ") sent " + fault + "; its session ends";
@@ -102,10 +107,31 @@ void Session::OnClosed(Connection&, const std::string& fault) {
 
 // ---- The end of the process -------------------------------------------------------------------------------------
 
+// Whether a process went down alone or with the others is seen now or never: a launcher that takes the job down after it
+// may need a few milliseconds. Its socket closes long before the system calls it ended (up to 0.1 s on a busy node).
+void Session::NoteFirstSign() {
+  int64_t now = MonotonicNs();
+  if (sign_ns_ != 0 && now - sign_ns_ < kDetachedGraceNs) return;
+  peers_ = look_at_peers_(*this);
+  sign_ns_ = now;
+}
+
+bool Session::IsGoing() const {
+  return ended_ns_ != 0 || (connection_ == nullptr && MonotonicNs() - sign_ns_ < kDetachedGraceNs);
+}
+
+// Others may be ending too, so nothing that takes long comes before the event loop has seen them all.
 void Session::OnProcessEnded() {
   if (ended_ns_ != 0 || finished_) return;
+  NoteFirstSign();
+  ended_ns_ = sign_ns_;
+  seen_ending_ = watch_.Ending();  // a zombie's status is gone once its parent has waited for it
+  TickIn(kEndingTickMs);
+}
+
+void Session::BeginEnding() {
   auto self = shared_from_this();
-  ended_ns_ = MonotonicNs();
+  ending_ = true;
   // A child made by fork may hold the socket open: the process's own end counts.
   if (connection_ != nullptr) connection_->ReadAvailable();
   if (connection_ != nullptr) connection_->Close();
@@ -143,6 +169,7 @@ std::optional<ProcessEnding> Session::HowItEnded() const {
   using How = ProcessEnding::How;
   ProcessEnding recorded = EndingFromExitRecord(region_.region());
   std::optional<ProcessEnding> seen = watch_.Ending();
+  if (!seen) seen = seen_ending_;
   bool patient = MonotonicNs() - ended_ns_ < kStatusWaitNs && watch_.pid() > 0;
   if (!seen) return patient ? std::nullopt : std::optional(recorded);
   bool doubtful = seen->source == "zombie" && seen->how == How::kExited && seen->code == 0 &&
@@ -153,7 +180,7 @@ std::optional<ProcessEnding> Session::HowItEnded() const {
 void Session::AddProcessEnd(const ProcessEnding& ending) {
   const Region& region = region_.region();
   bool abort_called = region.header()->abort_seen.load(std::memory_order_relaxed) != 0;
-  AppendProcessEnd(ending, ended_ns_, abort_called, SumLost(region), &sink_.pending().bytes);
+  AppendProcessEnd(ending, {ended_ns_, abort_called, SumLost(region), peers_}, &sink_.pending().bytes);
   sink_.pending().Cover(ended_ns_, ended_ns_);
   end_added_ = true;
   const char* how = ending.how == ProcessEnding::How::kExited     ? "exited with status"
@@ -206,7 +233,8 @@ void Session::TickIn(int64_t ms) {
 
 void Session::OnTick() {
   if (finished_) return;
-  if (ended_ns_ != 0) return AdvanceEnding();
+  if (ending_) return AdvanceEnding();
+  if (ended_ns_ != 0) return BeginEnding();
   if (connection_ == nullptr) {
     DrainRegion();
     NoteIfDetached();

@@ -25,9 +25,10 @@ namespace ddbg::collector {
 
 class Session final : public ConnectionOwner, public std::enable_shared_from_this<Session> {
  public:
-  // `finished` is called once, from the event loop, when nothing is left to do.
+  // `look_at_peers` counts the other processes of this one's run. `finished` is called once, from the event loop, when
+  // nothing is left to do.
   Session(asio::io_context& io, Node node, Hello hello, std::string hello_chunk, ClientRegion region, Peer peer,
-          std::function<void()> finished);
+          std::function<PeersSeen(const Session&)> look_at_peers, std::function<void()> finished);
 
   // Opens the file and answers the client.
   void Start(std::shared_ptr<Connection> connection);
@@ -40,6 +41,11 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   void Stop();
 
   bool IsOf(const Hello& hello) const { return !finished_ && hello_.SameProcess(hello); }
+  bool IsOfRun(const Session& other) const { return hello_.SameRun(other.hello_); }
+
+  // The process has begun to end, within the last second or before.
+  bool IsGoing() const;
+  bool IsUnharmed() const { return watch_.IsUnharmed(); }
 
   Result<void> OnFrame(Connection& connection, std::string_view frame) override;
   void OnClosed(Connection& connection, const std::string& fault) override;
@@ -50,7 +56,9 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
     int64_t written_ns = 0;  // when it was last put into the file; 0: never
   };
 
+  void NoteFirstSign();
   void OnProcessEnded();
+  void BeginEnding();
   void AdvanceEnding();
   bool ReadToEnd();
   std::optional<ProcessEnding> HowItEnded() const;
@@ -76,6 +84,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   ProcessWatch watch_;
   LaneIntake intake_;
   TraceSink sink_;
+  std::function<PeersSeen(const Session&)> look_at_peers_;
   std::function<void()> on_finished_;
   std::shared_ptr<Connection> connection_;  // null: detached or ending
   asio::steady_timer tick_timer_;           // open calls, clock, detached reading; then the steps of the ending
@@ -84,7 +93,11 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   SeenOpen seen_open_[kMaxThreads];
   int64_t clock_point_ns_ = 0;
   int64_t detached_ns_ = 0;  // since when; 0: is not, or has been noted
+  int64_t sign_ns_ = 0;      // when it was first seen that the process may be ending: its socket closed, or more
+  PeersSeen peers_;          // at that time
   int64_t ended_ns_ = 0;     // 0: the process runs
+  std::optional<ProcessEnding> seen_ending_;
+  bool ending_ = false;
   bool drained_ = false;
   bool end_added_ = false;
   bool finished_ = false;

@@ -1,5 +1,6 @@
 #include "collector/trace_sink.h"
 
+#include <errno.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -15,8 +16,13 @@ constexpr size_t kMaxPending =
 
 }  // namespace
 
-TraceSink::TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written)
-    : node_(node), hello_(std::move(hello)), hello_chunk_(std::move(hello_chunk)), written_(std::move(written)) {
+TraceSink::TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written,
+                     std::function<void(int)> state)
+    : node_(node),
+      hello_(std::move(hello)),
+      hello_chunk_(std::move(hello_chunk)),
+      written_(std::move(written)),
+      state_(std::move(state)) {
   name_ = "process " + std::to_string(hello_.pid) + " of run " + hello_.run_id;
 }
 
@@ -73,6 +79,7 @@ bool TraceSink::FlushNow() {
 void TraceSink::Failed(const Error& error) {
   if (failing_since_ns_ != 0) return;
   failing_since_ns_ = MonotonicNs();
+  state_(error.code != 0 ? error.code : EIO);
   node_.log->error(
       "{}: {} The process runs on; once shared memory is full, what it does is counted as lost until the "
       "file can be written.",
@@ -83,6 +90,7 @@ void TraceSink::Failed(const Error& error) {
 
 void TraceSink::Recovered(const std::string& text) {
   failing_since_ns_ = 0;
+  state_(0);
   node_.log->info("{}: {}", name_, text);
   NoteForNode(NoteKind::kDiskResumed, name_ + ": " + text);
 }

@@ -25,10 +25,11 @@ struct Node {
 class TraceSink {
  public:
   // `hello_chunk` is the process's first frame. `written` is called each time that all pending packets got into the
-  // file.
-  TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written);
+  // file, `state` with the errno when the file cannot be written any more and with 0 when it can again.
+  TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written,
+            std::function<void(int)> state);
 
-  // Opens the run directory and the file. True if they can be written. Says why not, once, in the log.
+  // Opens the run directory and the file. If they cannot be written it says why, once, in the log, and Flush tries again.
   bool Open();
 
   PendingChunk& pending() { return pending_; }
@@ -56,6 +57,7 @@ class TraceSink {
   Hello hello_;
   std::string hello_chunk_;
   std::function<void()> written_;
+  std::function<void(int)> state_;
   std::string name_;
   std::shared_ptr<RunDir> run_dir_;
   std::optional<RankFile> file_;

@@ -60,6 +60,9 @@ struct Hello {
     return pid == other.pid && start_monotonic_ns == other.start_monotonic_ns && boot_id == other.boot_id &&
            host == other.host;
   }
+  bool SameRun(const Hello& other) const {
+    return run_id == other.run_id && attempt == other.attempt && trace_dir == other.trace_dir;
+  }
 };
 
 // Reads a chunk that must hold exactly one packet, a Process.

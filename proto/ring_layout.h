@@ -10,7 +10,7 @@
 // Who writes what:
 //   app thread   its own slot's in_flight, cells and LaneState::head
 //   sender       LaneState::sent, RegionHeader::clock, frees slots of dead threads
-//   collector    LaneState::written, after the cells below it are in the trace file
+//   collector    LaneState::written, after the cells below it are in the trace file; RegionHeader::write_error
 //
 // A lane is a single-producer ring of 64-byte cells. A cell is a Record, or the head of a definition
 // (call == kCallDefinition, count == payload bytes) followed by ceil(count / 64) cells of payload: one protobuf
@@ -142,6 +142,7 @@ struct RegionHeader {
   std::atomic<uint32_t> exit_seen;        // 1: exit() ran and exit_code holds its status
   int32_t exit_code;
   std::atomic<uint32_t> abort_seen;       // 1: MPI_Abort was called
+  std::atomic<int32_t> write_error;       // errno while the trace file cannot be written; 0: it can. By the collector
 };
 static_assert(sizeof(RegionHeader) <= 4096);
 

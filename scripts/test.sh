@@ -15,7 +15,7 @@ case ${1:-} in
 esac
 
 scripts/install_deps.sh --test
-scripts/build.sh
+scripts/build.sh --tests
 
 results=build/test-results
 rm -rf "$results"

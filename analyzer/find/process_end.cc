@@ -67,6 +67,11 @@ Finding Exited(Context& context, size_t process) {
   return finding;
 }
 
+std::string WentAlone(uint32_t peers) {
+  return peers == 1 ? "when it went down, the other rank on its node was unharmed"
+                    : fmt::format("when it went down, the {} other ranks on its node were unharmed", peers);
+}
+
 Finding AllStopped(Context& context) {
   // SIGKILL lets nobody say goodbye and is no user's Ctrl-C: worth a verdict of its own, with its doubt.
   Finding finding;
@@ -108,7 +113,7 @@ bool OthersWentOn(const Context& context, size_t process) {
 }
 
 // hydra takes a job down by SIGKILL within some 20 ms of one rank's, so the times of death hardly tell the two apart. But
-// until then the others go on, or come to wait for the one that is gone.
+// until then the others go on, or come to wait for the one that is gone. For processes that no collector saw together.
 size_t KilledFirst(Context& context) {
   constexpr int64_t kLeadNs = 6'000'000;
   size_t first = kNoIndex;
@@ -117,7 +122,7 @@ size_t KilledFirst(Context& context) {
     if (context.situation(i).end != EndCause::kStopped) continue;
     if (first == kNoIndex || context.process(i).end.t_ns < context.process(first).end.t_ns) first = i;
   }
-  if (first == kNoIndex || context.run.processes.size() < 2) return kNoIndex;
+  if (first == kNoIndex || context.run.processes.size() < 2 || context.process(first).end.peers > 0) return kNoIndex;
   for (size_t i = 0; i < context.run.processes.size(); ++i)
     if (i != first) second_ns = std::min(second_ns, context.process(i).end.t_ns);
   if (OthersWentOn(context, first)) return first;
@@ -153,6 +158,11 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.proof = Proof::kOwnEnd;
     Place(context, i, &finding);
     finding.evidence = Waiters(context, i);
+    if (end.peers > 0 && end.peers_running == end.peers) {
+      finding.evidence.insert(finding.evidence.begin(), WentAlone(end.peers));
+      // One who kills them all may be interrupted between the first and the second.
+      if (end.how == ProcessEnd::kSignaled && end.code == SIGKILL) finding.confidence = 0.9;
+    }
     findings.push_back(std::move(finding));
   }
   size_t killed_first = findings.empty() && AllKilled(context) ? KilledFirst(context) : kNoIndex;

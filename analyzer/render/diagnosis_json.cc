@@ -4,6 +4,7 @@
 #include "analyzer/kinds.h"
 #include "analyzer/render/diagnosis.h"
 #include "analyzer/render/json.h"
+#include "analyzer/run_summary.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -69,12 +70,6 @@ Json NextSteps(const Finding& finding) {
   for (std::string_view step : InfoOf(finding.kind).next_steps)
     if (!step.empty()) steps.push_back(step);
   return steps;
-}
-
-int32_t WorldSize(const Run& run) {
-  int32_t size = -1;
-  for (const Process& process : run.processes) size = std::max(size, process.world_size());
-  return size;
 }
 
 }  // namespace

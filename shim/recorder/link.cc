@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kStartEveryNs = 1'000'000'000;
 constexpr int64_t kLeaveItToLeaderNs = 500'000'000;
 constexpr int kAnswerWaitMs = 5000;
-constexpr char kAccepted = '1', kAcceptedCannotWrite = '2';
+constexpr char kAccepted = '1';
 
 bool WaitFor(int fd, short events, int timeout_ms) {
   pollfd p{fd, events, 0};
@@ -78,12 +78,9 @@ bool Link::Handshake(const std::string& hello, int memfd) {
   if (!SendBytes(hello.data(), hello.size())) return false;
   char answer = 0;
   if (!WaitFor(fd_, POLLIN, kAnswerWaitMs) || read(fd_, &answer, 1) != 1) return false;
-  if (answer == kAcceptedCannotWrite)
-    Say("the trace directory cannot be written now: the job runs on, nothing is kept until it can (see DDBG_DIR)");
-  else if (answer != kAccepted)
-    Say("the collector at %s refused this process; nothing is recorded", socket_.c_str());
-  hopeless_ = answer != kAccepted && answer != kAcceptedCannotWrite;
-  return answer == kAccepted || answer == kAcceptedCannotWrite;
+  hopeless_ = answer != kAccepted;
+  if (hopeless_) Say("the collector at %s refused this process; nothing is recorded", socket_.c_str());
+  return !hopeless_;
 }
 
 bool Link::Send(const std::string& chunk) {
@@ -115,15 +112,16 @@ void Link::Close() {
 }
 
 void Link::StartCollectorIfDue() {
+  if (hopeless_) return;
   int64_t now = MonotonicNs();
   if (first_try_ns_ == 0) first_try_ns_ = now;
   if (!leads_node_ && now - first_try_ns_ < kLeaveItToLeaderNs) return;
   if (started_ns_ && now - started_ns_ < kStartEveryNs) return;
-  if (++attempts_ == 3)
-    Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does",
+  if (++attempts_ == 3) {
+    Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does (see DDBG_SOCKET)",
         socket_.c_str());
+  }
   started_ns_ = now;
-  if (hopeless_) return;
   if (collector_.empty()) {
     hopeless_ = true;
     Say("ddbg-collector was not found beside libddbg.so (set DDBG_COLLECTOR): the job runs on, nothing is recorded");

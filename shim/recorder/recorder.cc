@@ -93,6 +93,14 @@ void AwaitHandover(const Recorder& recorder) {
   }
 }
 
+// What a job of any length is told of a recording that does not get anywhere.
+void SayWhatIsNotKept(const Recorder& recorder) {
+  if (recorder.handover.load(std::memory_order_relaxed) == Handover::kPending) {
+    Say("no collector has answered: what this process did is not recorded (see DDBG_SOCKET)");
+  }
+  SayIfUnwritten(recorder);
+}
+
 void RecordExitCode(int status, void*) {
   Recorder* recorder = g_recorder;
   if (!recorder || *g_live != recorder->generation) return;
@@ -100,6 +108,7 @@ void RecordExitCode(int status, void*) {
   header->exit_code = status;
   header->exit_seen.store(1, std::memory_order_release);
   AwaitHandover(*recorder);
+  SayWhatIsNotKept(*recorder);
 }
 
 // once per image: a forked child inherits the registration
@@ -191,6 +200,15 @@ constinit std::atomic<bool> g_off{false};
 constinit ClockKind g_clock = ClockKind::kMonotonic;
 
 Recorder* CurrentRecorder() noexcept { return g_recorder; }
+
+void SayIfUnwritten(const Recorder& recorder) {
+  int error = recorder.region.header()->write_error.load(std::memory_order_relaxed);
+  if (error == 0) return;
+  Say("the trace cannot be written to %s (%s): the job runs on, and what does not fit into shared memory is lost (see "
+      "DDBG_DIR)",
+      recorder.settings.dir, strerror(error));
+}
+
 const Settings& CurrentSettings() noexcept { return g_recorder->settings; }
 
 ThreadState* EnterSlow(uintptr_t frame) noexcept {

@@ -27,4 +27,7 @@ struct Recorder {
 
 Recorder* CurrentRecorder() noexcept;
 
+// Says so on stderr, once, if the collector cannot write the trace file. Sender, and the application's thread at exit.
+void SayIfUnwritten(const Recorder& recorder);
+
 }  // namespace ddbg::shim

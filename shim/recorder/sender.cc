@@ -46,6 +46,7 @@ class Sender {
         Pause(kMinPauseNs);
         continue;
       }
+      SayIfUnwritten(*recorder_);
       Housework();
       Pause(PauseAfter(Drain()));
     }

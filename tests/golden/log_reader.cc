@@ -208,8 +208,10 @@ class Reader {
     size_t colon = text.find(':');
     if (colon == std::string::npos) return false;
     std::vector<std::string> words = Split(text.substr(colon + 1), ' ');
-    if (words.size() != 2) return false;
+    bool alone = words.size() == 3 && words[2] == "alone", together = words.size() == 3 && words[2] == "together";
+    if (words.size() != 2 && !alone && !together) return false;
     now_ += kMs;
+    bool first = true;
     for (int rank : Who(text.substr(0, colon))) {
       ProcessEnd& end = P(rank).end;
       end.how = words[0] == "exit"   ? ProcessEnd::kExited
@@ -217,6 +219,11 @@ class Reader {
                                      : ProcessEnd::kSignaled;
       end.code = std::stoi(words[1]);
       end.t_ns = now_ + rank * 1000;
+      if (first && (alone || together)) {
+        end.peers = static_cast<uint32_t>(log_.run.processes.size() - 1);
+        end.peers_running = alone ? end.peers : 0;
+      }
+      first = false;
     }
     return true;
   }

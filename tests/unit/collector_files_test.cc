@@ -159,13 +159,15 @@ TEST_F(CollectorFiles, AreGoneOnWithWhenTheCollectorWasKilled) {
 TEST_F(CollectorFiles, AreMadeOnceTheirDirectoryCanBe) {
   WriteBytes(runs(), "a file in the place of the directory");
   FakeProcess process(sock(), {runs()});
-  ASSERT_EQ(process.Connect(), '2');
+  ASSERT_EQ(process.Connect(), '1');
+  EXPECT_NE(process.region().region().header()->write_error, 0);
   process.Publish(0, kVitalLane, 100);
   process.SendLane(0, kVitalLane, 50);
   EXPECT_TRUE(WaitUntil([&] { return Contains(collector_->Said(), "Cannot make"); }));
   EXPECT_EQ(process.written(0, kVitalLane), 0u);
   std::filesystem::remove(runs());
   ASSERT_TRUE(WaitUntil([&] { return process.written(0, kVitalLane) == 50; }));
+  EXPECT_EQ(process.region().region().header()->write_error, 0);
   process.Exit(3);
   process.Reap();
   ASSERT_TRUE(Ended(File("rank-00000.ddbg")));
@@ -184,6 +186,7 @@ TEST_F(CollectorFiles, AreFinishedThoughTheDiskWasFullForAWhile) {
   process.SendLane(0, kBulkLane);
   EXPECT_TRUE(WaitUntil([&] { return Contains(collector_->Said(), "No space left"); }));
   EXPECT_LT(process.written(0, kBulkLane), 16'000u);
+  EXPECT_EQ(process.region().region().header()->write_error, ENOSPC);
   process.Publish(1, kVitalLane, 100);
   process.Kill(SIGKILL);  // while nothing can be written
   process.Reap();

@@ -104,6 +104,43 @@ TEST(Symbolizer, NamesFunctionsOfSharedLibrariesWithoutDebugInformation) {
   EXPECT_EQ(frames[0].module.rfind("libc", 0), 0u) << frames[0].module;
 }
 
+#if defined(__x86_64__)
+// Calls, and what is called: named by the symbol at its entry only. The size of the symbol ends before the code does,
+// as that of a function whose cold part lies elsewhere.
+asm(R"(
+.text
+.globl ddbg_test_split, ddbg_test_caller, ddbg_test_cold, ddbg_test_return
+.type ddbg_test_split, @function
+ddbg_test_split: jmp .Lddbg_test_cold
+.size ddbg_test_split, . - ddbg_test_split
+.zero 64, 0x90
+.Lddbg_test_cold: nop
+ret
+.zero 64, 0x90
+.type ddbg_test_caller, @function
+ddbg_test_caller: call ddbg_test_split
+ddbg_test_return: ret
+.size ddbg_test_caller, . - ddbg_test_caller
+.data
+.globl ddbg_test_cold
+ddbg_test_cold: .quad .Lddbg_test_cold
+.text
+)");
+extern "C" char ddbg_test_return[];
+extern "C" uint64_t ddbg_test_cold;
+
+TEST(Symbolizer, NamesAFunctionWithoutASymbolByItsCall) {
+  Process process = ThisProcess();
+  process.stacks_by_id[1] = {ddbg_test_cold + 40,
+                             reinterpret_cast<uint64_t>(ddbg_test_return)};
+  Symbolizer symbolizer;
+  std::vector<Frame> frames = symbolizer.ResolveStack(process, 1);
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].function, "ddbg_test_split");
+  EXPECT_EQ(frames[1].function, "ddbg_test_caller");
+}
+#endif
+
 TEST(Symbolizer, AddressOutsideOfAllModulesIsJustAnAddress) {
   Symbolizer symbolizer;
   std::vector<Frame> frames = symbolizer.Resolve(ThisProcess(), 8);
