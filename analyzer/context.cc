@@ -1,8 +1,8 @@
 #include "analyzer/context.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analyzer/comm_name.h"
 #include "analyzer/describe.h"
@@ -40,9 +40,7 @@ const StackView& Context::View(size_t process, size_t call) {
   return views_.Of(p, p.calls[call].stack);
 }
 
-bool Context::CalledFromExit(size_t process, size_t call) {
-  return View(process, call).from_exit;
-}
+bool Context::CalledFromExit(size_t process, size_t call) { return View(process, call).from_exit; }
 
 BadEvent Context::Event(size_t process, size_t call_index) const {
   const Process& p = run.processes[process];
@@ -74,23 +72,23 @@ double Context::OpenSeconds(size_t process, size_t call) const {
 std::string Context::WhereIs(size_t process) {
   const Process& p = run.processes[process];
   const Situation& s = situations.of[process];
-  std::string end = s.end == EndCause::kNormal || s.end == EndCause::kFailed || s.end == EndCause::kOwn ||
-                            s.end == EndCause::kUnknown
-                        ? ", " + DescribeEnd(p.end)
-                        : "";
+  std::string end =
+      s.end == EndCause::kNormal || s.end == EndCause::kFailed || s.end == EndCause::kOwn || s.end == EndCause::kUnknown
+          ? ", " + DescribeEnd(p.end)
+          : "";
   if (s.open_call != kNoIndex) {
     std::string line = Line(process, s.open_call);
     std::string from = CalledFromExit(process, s.open_call) ? ", called while the process exits" : "";
-    return fmt::format("in {}{}{} for {:.1f} s{}", Describe(process, s.open_call), line.empty() ? "" : " called from " + line,
-                       from, OpenSeconds(process, s.open_call), end);
+    return fmt::format("in {}{}{} for {:.1f} s{}", Describe(process, s.open_call),
+                       line.empty() ? "" : " called from " + line, from, OpenSeconds(process, s.open_call), end);
   }
   if (s.finalized) return "past MPI_Finalize" + end;
   if (s.last_call == kNoIndex) return "before its first MPI call" + end;
   std::string line = Line(process, s.last_call);
   const Call& last = p.calls[s.last_call];
   double since = static_cast<double>(situations.end_ns - last.start_ns - last.duration_ns) / 1e9;
-  return fmt::format("in its own code for {:.1f} s, after {}{}{}", since < 0 ? 0.0 : since, Describe(process, s.last_call),
-                     line.empty() ? "" : " at " + line, end);
+  return fmt::format("in its own code for {:.1f} s, after {}{}{}", since < 0 ? 0.0 : since,
+                     Describe(process, s.last_call), line.empty() ? "" : " at " + line, end);
 }
 
 }  // namespace ddbg::analyzer

@@ -56,7 +56,7 @@ class Context {
 std::vector<Finding> FindStartUp(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
-std::vector<Finding> FindWaits(Context& context);      // missing ranks, cycles, stalls
+std::vector<Finding> FindWaits(Context& context);  // missing ranks, cycles, stalls
 std::vector<Finding> FindUnmatched(Context& context);
 std::vector<Finding> FindCommLeaks(Context& context);
 

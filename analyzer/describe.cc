@@ -1,8 +1,8 @@
 #include "analyzer/describe.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analyzer/comm_name.h"
 
@@ -48,17 +48,20 @@ std::string Arguments(const Process& process, const Call& call) {
   if (!call.known()) return "";
   switch (call.info().kind) {
     case CallKind::Collective: return CollectiveArguments(process, call);
-    case CallKind::Send: case CallKind::SendInit:
+    case CallKind::Send:
+    case CallKind::SendInit:
       return fmt::format("{}, to {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
-    case CallKind::Recv: case CallKind::RecvInit: case CallKind::Mrecv:
+    case CallKind::Recv:
+    case CallKind::RecvInit:
+    case CallKind::Mrecv:
       return fmt::format("{}, from {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
     case CallKind::Sendrecv:
       return fmt::format("{}, {} {}, {}", Amount(process, call), call.flags & kFlagSecondHalf ? "from" : "to",
                          PeerName(call.peer), TagName(call.tag));
     case CallKind::Probe: return fmt::format("from {}, {}", PeerName(call.peer), TagName(call.tag));
     case CallKind::Abort: return fmt::format("code {}", call.tag);
-    case CallKind::Wait: case CallKind::Test:
-      return call.info().shape == CallShape::One ? "" : fmt::format("{} requests", call.count);
+    case CallKind::Wait:
+    case CallKind::Test: return call.info().shape == CallShape::One ? "" : fmt::format("{} requests", call.count);
     default: return "";
   }
 }
@@ -82,9 +85,12 @@ std::string RankList(const std::vector<int32_t>& ranks) {
     size_t end = i + 1;
     while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
     if (i > 0) text += ", ";
-    if (end - i >= 3) text += fmt::format("{} to {}", ranks[i], ranks[end - 1]);
-    else if (end - i == 2) text += fmt::format("{}, {}", ranks[i], ranks[i + 1]);
-    else text += fmt::format("{}", ranks[i]);
+    if (end - i >= 3)
+      text += fmt::format("{} to {}", ranks[i], ranks[end - 1]);
+    else if (end - i == 2)
+      text += fmt::format("{}, {}", ranks[i], ranks[i + 1]);
+    else
+      text += fmt::format("{}", ranks[i]);
     i = end;
   }
   return text;

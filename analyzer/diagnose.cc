@@ -1,9 +1,9 @@
 #include "analyzer/diagnose.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
@@ -16,8 +16,8 @@ constexpr Rule kRules[] = {FindStartUp, FindProcessEnds, FindMismatches, FindWai
 
 bool IsMpi(const Process& process) { return !process.calls.empty(); }
 
-// What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank that
-// dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
+// What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
+// that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
 bool IsFact(Proof proof) {
   return proof == Proof::kOwnEnd || proof == Proof::kMismatch || proof == Proof::kMissing || proof == Proof::kCycle;
 }
@@ -43,7 +43,8 @@ bool Explains(const Finding& cause, const Finding& symptom) {
 // A job that failed while making a communicator, with hundreds alive: the leak is why.
 void PreferLeak(Context& context, std::vector<Finding>* findings) {
   auto leak = std::find_if(findings->begin(), findings->end(), [](const Finding& f) { return f.kind == "comm_leak"; });
-  auto end = std::find_if(findings->begin(), findings->end(), [](const Finding& f) { return f.proof == Proof::kOwnEnd; });
+  auto end =
+      std::find_if(findings->begin(), findings->end(), [](const Finding& f) { return f.proof == Proof::kOwnEnd; });
   if (leak == findings->end() || end == findings->end() || end->first.call == kNoIndex) return;
   const Call& call = context.call(end->first.process, end->first.call);
   if (!call.known() || call.info().kind != CallKind::CommCreate) return;
@@ -57,7 +58,8 @@ std::vector<Finding> Ordered(std::vector<Finding> findings) {
   std::stable_sort(findings.begin(), findings.end(), ComesBefore);
   std::vector<Finding> kept;
   for (Finding& finding : findings) {
-    bool explained = std::any_of(kept.begin(), kept.end(), [&](const Finding& cause) { return Explains(cause, finding); });
+    bool explained =
+        std::any_of(kept.begin(), kept.end(), [&](const Finding& cause) { return Explains(cause, finding); });
     if (!explained) kept.push_back(std::move(finding));
   }
   return kept;
@@ -76,7 +78,8 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
   const Run& run = context.run;
   for (const Process& process : run.processes) {
     if (process.lost_total() > 0)
-      diagnosis->caveats.push_back(fmt::format("{} records of rank {} were lost", process.lost_total(), process.rank()));
+      diagnosis->caveats.push_back(
+          fmt::format("{} records of rank {} were lost", process.lost_total(), process.rank()));
     for (const std::string& damage : process.damage)
       diagnosis->caveats.push_back(fmt::format("rank {}: {}", process.rank(), damage));
   }
@@ -84,11 +87,12 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
   if (!diagnosis->findings.empty())
     for (const std::string& sentence : context.symbol_caveats()) diagnosis->caveats.push_back(sentence);
   if (context.situations.stopped_from_outside)
-    diagnosis->caveats.push_back(fmt::format("{}: a stop from outside, which ends the recording and is not the fault",
-                                             context.situations.stop));
+    diagnosis->caveats.push_back(
+        fmt::format("{}: a stop from outside, which ends the recording and is not the fault", context.situations.stop));
   for (size_t i = 0; i < run.processes.size(); ++i)
     if (context.situation(i).end == EndCause::kFailed)
-      diagnosis->caveats.push_back(fmt::format("rank {} {} after MPI_Finalize", context.rank(i), DescribeEnd(run.processes[i].end)));
+      diagnosis->caveats.push_back(
+          fmt::format("rank {} {} after MPI_Finalize", context.rank(i), DescribeEnd(run.processes[i].end)));
 }
 
 // Ranks of MPI_COMM_WORLD that no file is there for.
@@ -118,19 +122,22 @@ void SettleWithoutFinding(const Context& context, Diagnosis* diagnosis) {
   if (ranks == 0) {
     diagnosis->summary = "Cannot tell: no MPI call was recorded.";
   } else if (!untraced.empty()) {
-    diagnosis->summary = fmt::format("Cannot tell: {} {} not traced, and nothing is wrong among the others.", RankList(untraced),
-                                     untraced.size() == 1 ? "was" : "were");
+    diagnosis->summary = fmt::format("Cannot tell: {} {} not traced, and nothing is wrong among the others.",
+                                     RankList(untraced), untraced.size() == 1 ? "was" : "were");
   } else if (!context.run.unreadable.empty()) {
     diagnosis->summary = "Cannot tell: " + context.run.unreadable[0];
   } else if (AnyUnknownEnd(context)) {
-    diagnosis->summary = "Cannot tell: the recording stops in the middle of the job and nobody saw how it ended (the disk was full, or the collector was killed); nothing is wrong before.";
+    diagnosis->summary =
+        "Cannot tell: the recording stops in the middle of the job and nobody saw how it ended (the disk was full, or "
+        "the collector was killed); nothing is wrong before.";
   } else {
     diagnosis->verdict = Diagnosis::kHealthy;
     diagnosis->confidence = 0.95;
-    diagnosis->summary = fmt::format("No fault found in {} rank{}{}.", ranks, ranks == 1 ? "" : "s",
-                                     context.run.live ? " so far; the job is still running"
-                                     : context.situations.stopped_from_outside ? " up to the moment the job was stopped from outside"
-                                                                               : "");
+    diagnosis->summary =
+        fmt::format("No fault found in {} rank{}{}.", ranks, ranks == 1 ? "" : "s",
+                    context.run.live                          ? " so far; the job is still running"
+                    : context.situations.stopped_from_outside ? " up to the moment the job was stopped from outside"
+                                                              : "");
   }
 }
 

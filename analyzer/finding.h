@@ -17,11 +17,11 @@ struct BadEvent {
   size_t process = kNoIndex;
   size_t call = kNoIndex;
   int32_t rank = -1;
-  std::string comm;          // name for people; "" if no communicator is involved
+  std::string comm;  // name for people; "" if no communicator is involved
   uint64_t comm_uid = 0;
-  int64_t seq = -1;          // on that communicator; -1: none
-  std::string call_name;     // what was called, or should have been
-  std::string field;         // what differs: "call", "count", "datatype", "root", "op", "call site", "arrival", …
+  int64_t seq = -1;       // on that communicator; -1: none
+  std::string call_name;  // what was called, or should have been
+  std::string field;      // what differs: "call", "count", "datatype", "root", "op", "call site", "arrival", …
   std::string expected, actual;
   int64_t t_ns = 0;
   std::vector<Frame> stack;  // of the call, folded, innermost first
@@ -30,34 +30,34 @@ struct BadEvent {
 
 // The verdict order of DESIGN 7: surer kinds of proof first. Within one proof, earlier events first.
 enum class Proof : int {
-  kStartUp = 0,      // the job never was one job
-  kOwnEnd = 1,       // a process ended by itself before anyone waited
-  kMismatch = 2,     // calls that must agree and do not
-  kMissing = 3,      // a rank that never made the call its peers wait in
+  kStartUp = 0,   // the job never was one job
+  kOwnEnd = 1,    // a process ended by itself before anyone waited
+  kMismatch = 2,  // calls that must agree and do not
+  kMissing = 3,   // a rank that never made the call its peers wait in
   kCycle = 4,
   kNoProgress = 5,
-  kState = 6,        // wrong state that has not failed yet
+  kState = 6,  // wrong state that has not failed yet
   kTiming = 7,
   kUnknown = 8,
 };
 
 struct Finding {
-  std::string kind;                     // see kinds.h
+  std::string kind;  // see kinds.h
   Proof proof = Proof::kUnknown;
-  std::string failure_class;            // "": the kind's own
-  bool wont_start = false;              // phase
+  std::string failure_class;  // "": the kind's own
+  bool wont_start = false;    // phase
   BadEvent first;
-  std::vector<int32_t> culprit_ranks;   // ascending
-  std::string summary;                  // one or two sentences
+  std::vector<int32_t> culprit_ranks;  // ascending
+  std::string summary;                 // one or two sentences
   std::vector<std::string> evidence;
   double confidence = 1.0;
 };
 
 struct Diagnosis {
   enum Verdict { kHealthy, kFault, kUnknown } verdict = kUnknown;
-  std::vector<Finding> findings;        // all, the verdict first; symptoms of an earlier one are left out
+  std::vector<Finding> findings;  // all, the verdict first; symptoms of an earlier one are left out
   std::string summary;
-  std::vector<std::string> caveats;     // what was lost, not traced, not readable, stopped from outside
+  std::vector<std::string> caveats;  // what was lost, not traced, not readable, stopped from outside
   double confidence = 0.0;
 };
 

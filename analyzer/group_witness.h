@@ -1,5 +1,5 @@
-// Tells a signal that was sent to our whole process group from one that was sent to us alone. The kernel does not say, so
-// a process of ours sits in the group and reports what it gets. A job must not get one signal twice: mpirun takes a
+// Tells a signal that was sent to our whole process group from one that was sent to us alone. The kernel does not say,
+// so a process of ours sits in the group and reports what it gets. A job must not get one signal twice: mpirun takes a
 // second SIGINT or SIGTERM for "forcibly terminate".
 #pragma once
 

@@ -58,7 +58,10 @@ bool IsElf(const char* path) {
   if (fd < 0) return false;
   ssize_t n = read(fd, magic, sizeof(magic));
   close(fd);
-  return n == 4 && memcmp(magic, "\x7f" "ELF", 4) == 0;
+  return n == 4 && memcmp(magic,
+                          "\x7f"
+                          "ELF",
+                          4) == 0;
 }
 
 // In the child, between fork and exec: only what is async-signal-safe.

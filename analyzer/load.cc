@@ -1,13 +1,18 @@
 #include "analyzer/load.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "analyzer/liveness.h"
 #include "analyzer/module_role.h"
 #include "analyzer/process_loader.h"
+#include "proto/clock_ticks.h"
 #include "proto/trace_reader.h"
 
 namespace ddbg::analyzer {
@@ -20,6 +25,26 @@ void SettleEnd(Process* process) {
   if (process->end.how != ProcessEnd::kRunning || StillRuns(*process)) return;
   process->end.how = ProcessEnd::kGone;
   process->end.t_ns = process->last_seen_ns;
+}
+
+// Has the file been written to within the last second?
+bool IsFresh(const std::string& path) {
+  constexpr int64_t kFreshNs = 1'000'000'000;
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) return false;
+  return RealtimeNs() - (file.st_mtim.tv_sec * int64_t{1'000'000'000} + file.st_mtim.tv_nsec) < kFreshNs;
+}
+
+// A process that has just ended: the collector is about to write the last of it, and how it ended.
+void AwaitEnd(Process* process) {
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  while (process->end.how == ProcessEnd::kGone && !process->end.recorded && IsFresh(process->file)) {
+    std::this_thread::sleep_for(kPause);
+    Result<Process> again = LoadProcess(process->file);
+    if (!again) return;
+    SettleEnd(&*again);
+    *process = *std::move(again);
+  }
 }
 
 // Ranks in order, processes of unknown rank last.
@@ -73,6 +98,7 @@ Result<Run> OpenRun(const std::vector<std::string>& names) {
   Result<RunFiles> files = ResolveRun(names, RunsDirectory());
   if (!files) return files.error();
   Run run = LoadRun(*files);
+  for (Process& process : run.processes) AwaitEnd(&process);
   if (!run.processes.empty()) return run;
   if (run.unreadable.empty()) return Error{files->dir + " has no trace of a process in it"};
   return Error{run.unreadable.front()};

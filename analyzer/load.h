@@ -19,7 +19,8 @@ Run LoadRun(const RunFiles& files);
 // whose. The end of a process that has none in the file is left at kRunning.
 Result<Process> LoadProcess(const std::string& path);
 
-// ResolveRun and LoadRun for the names people gave. An error if no process at all could be read.
+// ResolveRun and LoadRun for the names people gave. Of a process that has ended within the last second it awaits the
+// end of its file. An error if no process at all could be read.
 Result<Run> OpenRun(const std::vector<std::string>& names);
 
 }  // namespace ddbg::analyzer

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMaxSeqGap = 100'000'000;
 
 bool CountsOnComm(const Call& call) {
-  return call.known() && IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup && call.comm != 0;
+  return call.known() && IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup &&
+         call.comm != 0;
 }
 
 Member& MemberOf(CommGroup& group, size_t process, const Communicator& comm) {
@@ -45,7 +46,8 @@ void AddProcess(const Run& run, size_t index, Matching& matching) {
   for (uint32_t id : ids) {
     CommGroup& group = GroupOf(matching, process, process.comms.at(id));
     Member& member = MemberOf(group, index, process.comms.at(id));
-    places[id] = {static_cast<size_t>(&group - matching.groups.data()), static_cast<size_t>(&member - group.members.data())};
+    places[id] = {static_cast<size_t>(&group - matching.groups.data()),
+                  static_cast<size_t>(&member - group.members.data())};
   }
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const Call& call = process.calls[i];

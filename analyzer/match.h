@@ -24,11 +24,11 @@ struct Member {
 
 struct CommGroup {
   uint64_t uid = 0;
-  std::string name;           // for people
-  uint32_t size = 0;          // of all members, both sides of an inter-communicator
+  std::string name;   // for people
+  uint32_t size = 0;  // of all members, both sides of an inter-communicator
   bool inter = false;
   std::vector<Member> members;  // traced ones, by world rank
-  size_t longest = 0;         // sequence numbers seen on any member
+  size_t longest = 0;           // sequence numbers seen on any member
 
   bool complete() const { return members.size() == size; }
 };

@@ -13,9 +13,11 @@ enum class Direction { kNone, kSend, kReceive };
 Direction DirectionOf(const Call& call) {
   switch (call.info().kind) {
     case CallKind::Send: return Direction::kSend;
-    case CallKind::Recv: case CallKind::Mrecv: return Direction::kReceive;
+    case CallKind::Recv:
+    case CallKind::Mrecv: return Direction::kReceive;
     case CallKind::Sendrecv: return call.flags & kFlagSecondHalf ? Direction::kReceive : Direction::kSend;
-    case CallKind::Start: return call.op == 1 ? Direction::kSend : call.op == 2 ? Direction::kReceive : Direction::kNone;
+    case CallKind::Start:
+      return call.op == 1 ? Direction::kSend : call.op == 2 ? Direction::kReceive : Direction::kNone;
     default: return Direction::kNone;
   }
 }
@@ -94,8 +96,8 @@ class Matcher {
       return;
     }
     int32_t own = comm->second.rank;
-    Channel channel = direction == Direction::kSend ? Channel{comm->second.uid, own, peer}
-                                                    : Channel{comm->second.uid, peer, own};
+    Channel channel =
+        direction == Direction::kSend ? Channel{comm->second.uid, own, peer} : Channel{comm->second.uid, peer, own};
     ChannelEnds& ends = messages_.channels[channel];
     (direction == Direction::kSend ? ends.sends : ends.receives).push_back(end);
   }

@@ -22,12 +22,12 @@ struct Channel {
 // One end of a message.
 struct End {
   size_t process = kNoIndex;
-  size_t call = kNoIndex;       // that posted it
-  int32_t tag = 0;              // resolved if it completed; kAnyTag else, where posted so
-  uint64_t operation = 0;       // non-blocking: its number; 0: blocking
-  bool completed = false;       // the call returned, or a wait or test completed the operation
+  size_t call = kNoIndex;  // that posted it
+  int32_t tag = 0;         // resolved if it completed; kAnyTag else, where posted so
+  uint64_t operation = 0;  // non-blocking: its number; 0: blocking
+  bool completed = false;  // the call returned, or a wait or test completed the operation
   bool cancelled = false;
-  size_t partner = kNoIndex;    // index in the other list of its channel
+  size_t partner = kNoIndex;  // index in the other list of its channel
 };
 
 struct ChannelEnds {

@@ -30,8 +30,8 @@ struct Call {
   int32_t tag = 0;
   uint32_t stack = 0;
   int32_t result = 0;
-  uint32_t thread = 0;      // slot index
-  uint16_t call = 0;        // kCallLost, kCallCompletion, or kFirstCall + index into kCalls of THIS build, or kUnknownCall
+  uint32_t thread = 0;  // slot index
+  uint16_t call = 0;    // kCallLost, kCallCompletion, or kFirstCall + index into kCalls of THIS build, or kUnknownCall
   uint8_t op = 0;
   uint8_t flags = 0;
 
@@ -47,7 +47,7 @@ struct Communicator {
   uint32_t parent = 0;
   uint32_t creation_index = 0;
   std::string kind;
-  std::string name;              // "MPI_COMM_WORLD" or as the program named it; "" if neither
+  std::string name;  // "MPI_COMM_WORLD" or as the program named it; "" if neither
   uint32_t size = 0;
   int32_t rank = -1;
   uint32_t remote_size = 0;
@@ -84,7 +84,7 @@ struct ProcessEnd {
   std::string source;
   uint32_t peers = 0;          // other processes of the run on its node when it began to end; 0: not looked at
   uint32_t peers_running = 0;  // and how many of them were unharmed
-  bool recorded = false;  // the file says so; else loading concluded it
+  bool recorded = false;       // the file says so; else loading concluded it
 };
 
 struct KeyValue {
@@ -93,7 +93,7 @@ struct KeyValue {
 
 struct Process {
   // identity, as the launcher and the system say
-  std::string file;        // path of the trace file
+  std::string file;  // path of the trace file
   std::string run_id;
   uint32_t attempt_id = 0;
   int32_t launcher_rank = -1, launcher_world_size = -1, local_rank = -1;
@@ -102,22 +102,22 @@ struct Process {
   int32_t pid = 0, ppid = 0;
   std::vector<std::string> argv;
   int64_t start_realtime_ns = 0, start_monotonic_ns = 0;
-  std::vector<std::string> call_names;      // of the trace
+  std::vector<std::string> call_names;  // of the trace
   // as the libraries say
   int32_t mpi_rank = -1, mpi_size = -1;
   std::string mpi_abi, mpi_version, mpi_path;
 
-  std::vector<Call> calls;                  // by start; a second half follows its first; open calls among them
-  std::map<size_t, OpenDetail> open_detail; // by index into `calls`
+  std::vector<Call> calls;                   // by start; a second half follows its first; open calls among them
+  std::map<size_t, OpenDetail> open_detail;  // by index into `calls`
   std::unordered_map<uint32_t, Communicator> comms;
   std::unordered_map<uint32_t, Datatype> dtypes;
   std::unordered_map<uint32_t, std::vector<uint64_t>> stacks_by_id;  // return addresses, innermost first
   std::unordered_map<uint32_t, uint32_t> tid_by_thread;
   std::vector<Module> modules;
   ProcessEnd end;
-  std::vector<uint64_t> lost;               // by LossCause
-  int64_t last_seen_ns = 0;                 // latest time in the file
-  std::vector<std::string> damage;          // truncated tail, bad frames: one sentence each
+  std::vector<uint64_t> lost;       // by LossCause
+  int64_t last_seen_ns = 0;         // latest time in the file
+  std::vector<std::string> damage;  // truncated tail, bad frames: one sentence each
 
   // Rank as MPI says, else as the launcher says, else -1.
   int32_t rank() const { return mpi_rank >= 0 ? mpi_rank : launcher_rank; }

@@ -1,11 +1,10 @@
 #include "analyzer/situation.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <string.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 namespace ddbg::analyzer {
 namespace {
@@ -124,17 +123,22 @@ Situations Assess(const Run& run) {
   if (all.stopped_from_outside)
     all.stop = fmt::format("{} {} ended by {} within {:.0f} ms", deaths.size() == 1 ? "the one rank was" : "all",
                            deaths.size() == 1 ? "" : fmt::format("{} ranks were", deaths.size()),
-                           SignalName(SignalOf(deaths[0])),
-                           (deaths.back().t_ns - deaths[0].t_ns) / 1e6);
+                           SignalName(SignalOf(deaths[0])), (deaths.back().t_ns - deaths[0].t_ns) / 1e6);
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const Process& process = run.processes[i];
     Situation& s = all.of[i];
-    if (process.end.how == ProcessEnd::kRunning) s.end = EndCause::kRunning;
-    else if (process.end.how == ProcessEnd::kGone) s.end = EndCause::kUnknown;
-    else if (IsNormal(process, s)) s.end = EndCause::kNormal;
-    else if (IsFailedAfterFinalize(process, s)) s.end = EndCause::kFailed;
-    else if (all.stopped_from_outside) s.end = EndCause::kStopped;
-    else s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
+    if (process.end.how == ProcessEnd::kRunning)
+      s.end = EndCause::kRunning;
+    else if (process.end.how == ProcessEnd::kGone)
+      s.end = EndCause::kUnknown;
+    else if (IsNormal(process, s))
+      s.end = EndCause::kNormal;
+    else if (IsFailedAfterFinalize(process, s))
+      s.end = EndCause::kFailed;
+    else if (all.stopped_from_outside)
+      s.end = EndCause::kStopped;
+    else
+      s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
     all.end_ns = std::max(all.end_ns, process.last_seen_ns);
   }
   if (!deaths.empty()) all.end_ns = deaths[0].t_ns;

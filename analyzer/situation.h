@@ -21,24 +21,25 @@ enum class EndCause {
 };
 
 struct Situation {
-  size_t open_call = kNoIndex;   // blocking call the main thread is in, the longest open one if several threads are
-  size_t last_call = kNoIndex;   // latest finished one
-  bool initialized = false;      // MPI_Init returned, or calls show that it must have
+  size_t open_call = kNoIndex;  // blocking call the main thread is in, the longest open one if several threads are
+  size_t last_call = kNoIndex;  // latest finished one
+  bool initialized = false;     // MPI_Init returned, or calls show that it must have
   bool in_finalize = false;
-  bool finalized = false;        // MPI_Finalize returned
+  bool finalized = false;  // MPI_Finalize returned
   EndCause end = EndCause::kRunning;
 
   // Its last known state is what it was in when the recording stopped, not something it did.
   bool alive_at_end() const {
-    return end == EndCause::kRunning || end == EndCause::kStopped || end == EndCause::kFollowed || end == EndCause::kUnknown;
+    return end == EndCause::kRunning || end == EndCause::kStopped || end == EndCause::kFollowed ||
+           end == EndCause::kUnknown;
   }
 };
 
 struct Situations {
-  std::vector<Situation> of;            // by process index
+  std::vector<Situation> of;  // by process index
   bool stopped_from_outside = false;
-  std::string stop;                     // "all 4 ranks ended by SIGINT within 3 ms"
-  int64_t end_ns = 0;                   // until when the recording says anything: the first end that matters, or the last event
+  std::string stop;    // "all 4 ranks ended by SIGINT within 3 ms"
+  int64_t end_ns = 0;  // until when the recording says anything: the first end that matters, or the last event
 };
 
 Situations Assess(const Run& run);

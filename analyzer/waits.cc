@@ -43,7 +43,8 @@ class Builder {
   void AddCall(size_t process, size_t index, WaitNode* node) {
     const Call& call = context_.call(process, index);
     switch (call.info().kind) {
-      case CallKind::Collective: case CallKind::CommCreate: return AddCollective(process, index, node);
+      case CallKind::Collective:
+      case CallKind::CommCreate: return AddCollective(process, index, node);
       case CallKind::Send:
         if (call.info().shape != CallShape::Buffered) AddMessage(process, index, true, node);
         return;
@@ -66,7 +67,8 @@ class Builder {
     for (const Member& member : group->members)
       // What was recorded after a gap proves that the member went on: the gap is a loss, not an absence.
       if (member.process != process && member.calls.size() <= call.seq)
-        node->edges.push_back({member.process, context_.rank(member.process), WaitKind::kCollective, group->uid, call.seq, index});
+        node->edges.push_back(
+            {member.process, context_.rank(member.process), WaitKind::kCollective, group->uid, call.seq, index});
     AddUntraced(context_.process(process), call, *group, index, node);
   }
 
@@ -124,7 +126,8 @@ class Builder {
     if (found == context_.messages.channels.end()) return false;
     const std::vector<End>& ends = sends ? found->second.sends : found->second.receives;
     for (auto end = ends.rbegin(); end != ends.rend(); ++end)
-      if (end->process == process && end->call == index) return end->partner != kNoIndex || TakenByWild(channel, *end, sends);
+      if (end->process == process && end->call == index)
+        return end->partner != kNoIndex || TakenByWild(channel, *end, sends);
     return false;
   }
 
@@ -174,7 +177,8 @@ class Builder {
     const Call& call = context_.call(process, posted);
     CallKind kind = call.info().kind;
     if (IsCollective(kind)) return AddCollective(process, posted, node);
-    if (kind == CallKind::Send || (kind == CallKind::Start && call.op == 1)) return AddMessage(process, posted, true, node);
+    if (kind == CallKind::Send || (kind == CallKind::Start && call.op == 1))
+      return AddMessage(process, posted, true, node);
     if (kind == CallKind::Recv || (kind == CallKind::Start && call.op == 2)) AddMessage(process, posted, false, node);
   }
 

@@ -13,21 +13,21 @@ namespace ddbg::analyzer {
 enum class WaitKind { kCollective, kSend, kReceive };
 
 struct WaitEdge {
-  size_t to = kNoIndex;      // process; kNoIndex: a rank that was not traced
-  int32_t to_rank = -1;      // of MPI_COMM_WORLD
+  size_t to = kNoIndex;  // process; kNoIndex: a rank that was not traced
+  int32_t to_rank = -1;  // of MPI_COMM_WORLD
   WaitKind kind = WaitKind::kCollective;
   uint64_t comm_uid = 0;
-  size_t seq = 0;            // collectives
-  size_t call = kNoIndex;    // of the waiting process: the call that posted what it waits for
+  size_t seq = 0;          // collectives
+  size_t call = kNoIndex;  // of the waiting process: the call that posted what it waits for
 };
 
 enum class Stand {
-  kWaiting,      // in a call that cannot return before a peer acts
-  kInside,       // in a call that needs nothing more from a peer: the library's own progress
-  kOwnCode,      // in no call
-  kFinalize,     // in or past MPI_Finalize: makes no call any more
-  kEnded,        // exited or killed by its own doing
-  kStarting,     // in MPI_Init
+  kWaiting,   // in a call that cannot return before a peer acts
+  kInside,    // in a call that needs nothing more from a peer: the library's own progress
+  kOwnCode,   // in no call
+  kFinalize,  // in or past MPI_Finalize: makes no call any more
+  kEnded,     // exited or killed by its own doing
+  kStarting,  // in MPI_Init
 };
 
 struct WaitNode {

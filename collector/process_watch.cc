@@ -41,10 +41,10 @@ int PidfdOfPeer(int socket, pid_t pid) {
 // The state and some fields of /proc/PID/stat, counted after the command name, which may hold anything.
 struct StatLine {
   char state;
-  uint64_t flags;        // field 9, PF_*
-  uint64_t start_time;   // field 22
-  uint64_t pending;      // field 31: the main thread's own pending signals, bit N - 1
-  int exit_code;         // field 52
+  uint64_t flags;       // field 9, PF_*
+  uint64_t start_time;  // field 22
+  uint64_t pending;     // field 31: the main thread's own pending signals, bit N - 1
+  int exit_code;        // field 52
 };
 
 std::optional<StatLine> ReadStat(pid_t pid) {

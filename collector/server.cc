@@ -143,9 +143,9 @@ void Server::StartSession(std::shared_ptr<Connection> connection, Hello hello, s
       WaitForIdle();
     });
   };
-  session = std::make_shared<Session>(io_, Node{log_, run_dirs_}, std::move(hello), std::string(hello_chunk),
-                                      std::move(region), std::move(connection->peer()),
-                                      [this](const Session& one) { return LookAtPeers(one); }, finished);
+  session = std::make_shared<Session>(
+      io_, Node{log_, run_dirs_}, std::move(hello), std::string(hello_chunk), std::move(region),
+      std::move(connection->peer()), [this](const Session& one) { return LookAtPeers(one); }, finished);
   session->Start(std::move(connection));
 }
 

@@ -107,8 +107,8 @@ void Session::OnClosed(Connection&, const std::string& fault) {
 
 // ---- The end of the process -------------------------------------------------------------------------------------
 
-// Whether a process went down alone or with the others is seen now or never: a launcher that takes the job down after it
-// may need a few milliseconds. Its socket closes long before the system calls it ended (up to 0.1 s on a busy node).
+// Whether a process went down alone or with the others is seen now or never: a launcher that takes the job down after
+// it may need a few milliseconds. Its socket closes long before the system calls it ended (up to 0.1 s on a busy node).
 void Session::NoteFirstSign() {
   int64_t now = MonotonicNs();
   if (sign_ns_ != 0 && now - sign_ns_ < kDetachedGraceNs) return;

@@ -29,7 +29,8 @@ class TraceSink {
   TraceSink(Node node, Hello hello, std::string hello_chunk, std::function<void()> written,
             std::function<void(int)> state);
 
-  // Opens the run directory and the file. If they cannot be written it says why, once, in the log, and Flush tries again.
+  // Opens the run directory and the file. If they cannot be written it says why, once, in the log, and Flush tries
+  // again.
   bool Open();
 
   PendingChunk& pending() { return pending_; }

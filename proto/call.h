@@ -12,8 +12,27 @@
 namespace ddbg {
 
 enum class CallKind : uint8_t {
-  Init, Finalize, Abort, Collective, Send, Recv, Sendrecv, Probe, Mrecv, SendInit, RecvInit, Start, Wait, Test,
-  RequestFree, Cancel, CommCreate, CommFree, CommName, TypeCommit, TypeFree,
+  Init,
+  Finalize,
+  Abort,
+  Collective,
+  Send,
+  Recv,
+  Sendrecv,
+  Probe,
+  Mrecv,
+  SendInit,
+  RecvInit,
+  Start,
+  Wait,
+  Test,
+  RequestFree,
+  Cancel,
+  CommCreate,
+  CommFree,
+  CommName,
+  TypeCommit,
+  TypeFree,
 };
 
 // What must agree between the members of a communicator, or how a completion call ends.
@@ -34,16 +53,48 @@ enum class CallShape : uint8_t {
   CreateGroup,  // over a group: only its members call
   CreateInter,  // over the local group
   Buffered,     // a send that never waits for its receiver
-  One, All, Any, Some,  // Wait*, Test*
+  One,
+  All,
+  Any,
+  Some,  // Wait*, Test*
 };
 
 // What a wrapper's argument is. Words are 64 bits; 32-bit ones have a garbage upper half (mpi.md 1.2).
 enum class Role : uint8_t {
-  Skip, Count, Type, Comm, Root, Op, Dest, Source, Tag,
-  SendBuf, RecvBuf,                            // looked at only for MPI_IN_PLACE
-  RecvCount, RecvType, RecvSource, RecvTag,    // the receive side of a call with two
-  Request, RequestCount, Requests, Status, Statuses, Index, Indices, OutCount, Flag, Message,
-  Group, Color, Key, NewComm, CommHandle, TypeHandle, Name, ThreadLevel, Code,
+  Skip,
+  Count,
+  Type,
+  Comm,
+  Root,
+  Op,
+  Dest,
+  Source,
+  Tag,
+  SendBuf,
+  RecvBuf,  // looked at only for MPI_IN_PLACE
+  RecvCount,
+  RecvType,
+  RecvSource,
+  RecvTag,  // the receive side of a call with two
+  Request,
+  RequestCount,
+  Requests,
+  Status,
+  Statuses,
+  Index,
+  Indices,
+  OutCount,
+  Flag,
+  Message,
+  Group,
+  Color,
+  Key,
+  NewComm,
+  CommHandle,
+  TypeHandle,
+  Name,
+  ThreadLevel,
+  Code,
 };
 
 struct CallInfo {
@@ -51,7 +102,7 @@ struct CallInfo {
   CallKind kind;
   CallShape shape;
   uint8_t arguments;
-  bool has_request;       // non-blocking: gives a request back
+  bool has_request;  // non-blocking: gives a request back
 };
 
 namespace internal {
@@ -64,17 +115,18 @@ constexpr bool HasRequest() { return false; }
 
 // Index 0 is call id kFirstCall.
 inline constexpr CallInfo kCalls[] = {
-#define DDBG_MPI(name, kind, shape, ...)                                                     \
-  {"MPI_" #name, CallKind::kind, CallShape::shape,                                           \
-   []() constexpr {                                                                          \
-     using enum Role;                                                                        \
-     constexpr Role roles[] = {Skip __VA_OPT__(, ) __VA_ARGS__};                             \
-     return static_cast<uint8_t>(sizeof(roles) / sizeof(roles[0]) - 1);                      \
-   }(),                                                                                      \
-   []() constexpr {                                                                          \
-     using enum Role;                                                                        \
-     return internal::HasRequest(__VA_ARGS__);                                               \
-   }()},
+#define DDBG_MPI(name, kind, shape, ...)                                            \
+  {"MPI_" #name, CallKind::kind, CallShape::shape, []() constexpr {using enum Role; \
+  constexpr Role roles[] = {Skip __VA_OPT__(, ) __VA_ARGS__};                       \
+  return static_cast<uint8_t>(sizeof(roles) / sizeof(roles[0]) - 1);                \
+  }                                                                                 \
+  (), []() constexpr {                                                              \
+    using enum Role;                                                                \
+    return internal::HasRequest(__VA_ARGS__);                                       \
+  }                                                                                 \
+  ()                                                                                \
+  }                                                                                 \
+  ,
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
 };
@@ -91,8 +143,15 @@ constexpr uint16_t CallId(MpiCall call) { return static_cast<uint16_t>(kFirstCal
 // Frequent kinds go to the bulk lane, so that a flood of them cannot push out what a verdict needs.
 constexpr LaneId LaneOf(CallKind kind) {
   switch (kind) {
-    case CallKind::Send: case CallKind::Recv: case CallKind::Sendrecv: case CallKind::Probe: case CallKind::Mrecv:
-    case CallKind::Start: case CallKind::Wait: case CallKind::Test: case CallKind::RequestFree:
+    case CallKind::Send:
+    case CallKind::Recv:
+    case CallKind::Sendrecv:
+    case CallKind::Probe:
+    case CallKind::Mrecv:
+    case CallKind::Start:
+    case CallKind::Wait:
+    case CallKind::Test:
+    case CallKind::RequestFree:
     case CallKind::Cancel: return kBulkLane;
     default: return kVitalLane;
   }

@@ -41,14 +41,14 @@ inline constexpr uint16_t kCallCompletion = 2;  // a request ended: aux = operat
 inline constexpr uint16_t kFirstCall = 16;      // index into the CallTable of the process + kFirstCall
 
 enum RecordFlag : uint8_t {
-  kFlagInPlace = 1,           // send side not significant (MPI_IN_PLACE)
-  kFlagSecondHalf = 2,        // more of the call before it: receive half of a Sendrecv, further operations of a Startall
-  kFlagCompletedAtPost = 4,   // request handle shared by completed operations: needs no wait
-  kFlagUntracked = 8,         // the request table was full: completion will not be seen
-  kFlagNothingDone = 16,      // a Test* or Iprobe that found nothing; a Wait on null requests
-  kFlagFreed = 32,            // completion by MPI_Request_free, not by wait or test
-  kFlagCancelled = 64,        // completion of a cancelled operation
-  kFlagStatusUnknown = 128,   // completion whose status was not readable: peer, tag and count are as posted
+  kFlagInPlace = 1,          // send side not significant (MPI_IN_PLACE)
+  kFlagSecondHalf = 2,       // more of the call before it: receive half of a Sendrecv, further operations of a Startall
+  kFlagCompletedAtPost = 4,  // request handle shared by completed operations: needs no wait
+  kFlagUntracked = 8,        // the request table was full: completion will not be seen
+  kFlagNothingDone = 16,     // a Test* or Iprobe that found nothing; a Wait on null requests
+  kFlagFreed = 32,           // completion by MPI_Request_free, not by wait or test
+  kFlagCancelled = 64,       // completion of a cancelled operation
+  kFlagStatusUnknown = 128,  // completion whose status was not readable: peer, tag and count are as posted
 };
 
 // One finished call, as the application thread saw it.
@@ -61,12 +61,12 @@ struct Record {
   uint32_t dtype;     // id of a Datatype definition; 0: none or unknown
   int32_t peer;       // root, destination or source; see kAny* below
   int32_t tag;
-  uint32_t stack;     // id of a Stack definition; 0: none
-  uint64_t aux;       // meaning by kind: operation number, receive side (RecvSide), new communicator, colour and key
-  int32_t result;     // what the function returned
+  uint32_t stack;  // id of a Stack definition; 0: none
+  uint64_t aux;    // meaning by kind: operation number, receive side (RecvSide), new communicator, colour and key
+  int32_t result;  // what the function returned
   uint16_t call;
-  uint8_t op;         // ReduceOp
-  uint8_t flags;      // RecordFlag
+  uint8_t op;     // ReduceOp
+  uint8_t flags;  // RecordFlag
 };
 static_assert(sizeof(Record) == kCellBytes && alignof(Record) == 8);
 
@@ -78,8 +78,22 @@ inline constexpr int32_t kAnyTag = -104;
 inline constexpr int32_t kNoPeer = -105;
 
 enum ReduceOp : uint8_t {
-  kOpNone, kOpMax, kOpMin, kOpSum, kOpProd, kOpLand, kOpBand, kOpLor, kOpBor, kOpLxor, kOpBxor,
-  kOpMaxloc, kOpMinloc, kOpReplace, kOpNoOp, kOpUser,
+  kOpNone,
+  kOpMax,
+  kOpMin,
+  kOpSum,
+  kOpProd,
+  kOpLand,
+  kOpBand,
+  kOpLor,
+  kOpBor,
+  kOpLxor,
+  kOpBxor,
+  kOpMaxloc,
+  kOpMinloc,
+  kOpReplace,
+  kOpNoOp,
+  kOpUser,
 };
 
 // The receive side of a collective with two (Gather, Scatter, Allgather, Alltoall), packed in Record::aux.
@@ -89,9 +103,7 @@ struct RecvSide {
   static constexpr uint64_t Pack(uint64_t count, uint32_t dtype) {
     return (count & 0xffffffffffu) | (static_cast<uint64_t>(dtype) << 40);
   }
-  static constexpr RecvSide Unpack(uint64_t aux) {
-    return {aux & 0xffffffffffu, static_cast<uint32_t>(aux >> 40)};
-  }
+  static constexpr RecvSide Unpack(uint64_t aux) { return {aux & 0xffffffffffu, static_cast<uint32_t>(aux >> 40)}; }
 };
 
 // The call a thread is in. Written before the real function runs, so a call that never returns is seen at once.
@@ -99,13 +111,13 @@ struct RecvSide {
 // fields, the reader's acquire load pairs with it and is repeated after the copy.
 struct InFlight {
   std::atomic<uint32_t> sequence;
-  uint32_t request_count;                // requests a Wait* or Test* was given, all of them
-  uint64_t requests[kMaxOpenRequests];   // operation numbers of the first ones that are pending; 0: none
-  Record half[2];                        // half[1].call != 0: the receive half of a Sendrecv
+  uint32_t request_count;               // requests a Wait* or Test* was given, all of them
+  uint64_t requests[kMaxOpenRequests];  // operation numbers of the first ones that are pending; 0: none
+  Record half[2];                       // half[1].call != 0: the receive half of a Sendrecv
 };
 
 struct alignas(64) LaneState {
-  std::atomic<uint64_t> head;     // cells published; release by the app thread, acquire by sender and collector
+  std::atomic<uint64_t> head;  // cells published; release by the app thread, acquire by sender and collector
   uint64_t padding0[7];
   std::atomic<uint64_t> written;  // cells in the trace file; release by the collector, acquire by the app thread
   std::atomic<uint64_t> sent;     // cells given to the socket; sender only, reset to `written` on reconnect
@@ -113,7 +125,7 @@ struct alignas(64) LaneState {
 };
 
 struct alignas(64) ThreadSlot {
-  std::atomic<uint32_t> tid;      // as the process sees it; 0: free
+  std::atomic<uint32_t> tid;  // as the process sees it; 0: free
   uint32_t padding[15];
   InFlight in_flight;
   LaneState lane[kLanes];
@@ -134,15 +146,15 @@ struct RegionHeader {
   uint32_t version;
   uint32_t max_threads;
   uint64_t region_bytes;
-  uint64_t cells_offset;                  // bytes from the start of the region to slot 0's vital lane
+  uint64_t cells_offset;  // bytes from the start of the region to slot 0's vital lane
   ClockKind clock_kind;
-  int32_t pid;                            // as the process sees itself
-  ClockSample clock_start;                // taken when the region was made
+  int32_t pid;                                   // as the process sees itself
+  ClockSample clock_start;                       // taken when the region was made
   std::atomic<uint64_t> clock_ns_per_tick_bits;  // bit pattern of a double; 0: not calibrated yet
-  std::atomic<uint32_t> exit_seen;        // 1: exit() ran and exit_code holds its status
+  std::atomic<uint32_t> exit_seen;               // 1: exit() ran and exit_code holds its status
   int32_t exit_code;
-  std::atomic<uint32_t> abort_seen;       // 1: MPI_Abort was called
-  std::atomic<int32_t> write_error;       // errno while the trace file cannot be written; 0: it can. By the collector
+  std::atomic<uint32_t> abort_seen;  // 1: MPI_Abort was called
+  std::atomic<int32_t> write_error;  // errno while the trace file cannot be written; 0: it can. By the collector
 };
 static_assert(sizeof(RegionHeader) <= 4096);
 

@@ -1,8 +1,8 @@
 // Communicators that one call site makes again and again and nobody frees. Told long before the MPI runs out of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
@@ -24,7 +24,8 @@ std::map<std::pair<uint16_t, uint64_t>, SiteUse> Uses(Context& context, size_t i
   const Process& process = context.process(index);
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const Call& call = process.calls[i];
-    if (!call.known() || call.info().kind != CallKind::CommCreate || call.open() || call.aux == 0 || call.info().has_request)
+    if (!call.known() || call.info().kind != CallKind::CommCreate || call.open() || call.aux == 0 ||
+        call.info().has_request)
       continue;
     SiteUse& use = uses[{call.call, context.Site(index, call.stack)}];
     if (use.first == kNoIndex) use.first = i;
@@ -44,8 +45,8 @@ std::vector<Finding> FindCommLeaks(Context& context) {
       if (use.alive < kManyAlive || use.freed > 0) continue;
       finding.culprit_ranks.push_back(context.rank(i));
       std::string line = context.Line(i, use.first);
-      finding.evidence.push_back(fmt::format("rank {}: {} communicators made by {}{}, none freed", context.rank(i), use.alive,
-                                             CallName(context.process(i), context.call(i, use.first)),
+      finding.evidence.push_back(fmt::format("rank {}: {} communicators made by {}{}, none freed", context.rank(i),
+                                             use.alive, CallName(context.process(i), context.call(i, use.first)),
                                              line.empty() ? "" : " at " + line));
       if (use.alive <= most) continue;
       most = use.alive;
@@ -54,15 +55,17 @@ std::vector<Finding> FindCommLeaks(Context& context) {
   }
   if (finding.culprit_ranks.empty()) return {};
   std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
-  finding.culprit_ranks.erase(std::unique(finding.culprit_ranks.begin(), finding.culprit_ranks.end()), finding.culprit_ranks.end());
+  finding.culprit_ranks.erase(std::unique(finding.culprit_ranks.begin(), finding.culprit_ranks.end()),
+                              finding.culprit_ranks.end());
   finding.kind = "comm_leak";
   finding.proof = Proof::kState;
   finding.first.field = "live communicators";
   finding.first.expected = "freed";
   finding.first.actual = std::to_string(most);
   std::string line = context.Line(finding.first.process, finding.first.call);
-  finding.summary = fmt::format("{} made {} communicators with {}{} and freed none of them.", RankList(finding.culprit_ranks),
-                                most, finding.first.call_name, line.empty() ? "" : " at " + line);
+  finding.summary =
+      fmt::format("{} made {} communicators with {}{} and freed none of them.", RankList(finding.culprit_ranks), most,
+                  finding.first.call_name, line.empty() ? "" : " at " + line);
   finding.confidence = 0.9;
   return {finding};
 }

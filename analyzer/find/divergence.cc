@@ -1,8 +1,8 @@
 #include "analyzer/find/divergence.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analyzer/describe.h"
 #include "analyzer/find/shift.h"
@@ -44,8 +44,10 @@ const Member* Reference(const Context& context, const CommGroup& group, const Fi
 void ExplainByShift(Context& context, const CommGroup& group, size_t seq, Finding* finding) {
   const Member* reference = Reference(context, group, *finding);
   // Two ranks that disagree: neither is the majority, each stands for the other.
-  if (!reference && finding->culprit_ranks.size() == 2) reference = MemberOfRank(context, group, finding->culprit_ranks[1]);
-  const Member* culprit = finding->culprit_ranks.empty() ? nullptr : MemberOfRank(context, group, finding->culprit_ranks[0]);
+  if (!reference && finding->culprit_ranks.size() == 2)
+    reference = MemberOfRank(context, group, finding->culprit_ranks[1]);
+  const Member* culprit =
+      finding->culprit_ranks.empty() ? nullptr : MemberOfRank(context, group, finding->culprit_ranks[0]);
   if (!reference || !culprit) return;
   Shift shift = FindShift(Path(context, *culprit), Path(context, *reference));
   if (!shift.found || shift.at > seq) return;
@@ -57,15 +59,18 @@ void ExplainByShift(Context& context, const CommGroup& group, size_t seq, Findin
               their_line = context.Line(reference->process, theirs);
   finding->first = context.Event(culprit->process, own);
   finding->first.field = same_call ? "call site" : "call";
-  finding->first.actual = same_call ? line : CallName(context.process(culprit->process), context.call(culprit->process, own));
+  finding->first.actual =
+      same_call ? line : CallName(context.process(culprit->process), context.call(culprit->process, own));
   finding->first.expected =
       same_call ? their_line : CallName(context.process(reference->process), context.call(reference->process, theirs));
   finding->kind = same_call ? "callsite_mismatch" : "collective_mismatch";
   finding->failure_class.clear();
   finding->proof = Proof::kMismatch;
   finding->summary = fmt::format(
-      "{} called {} from {}, where its peers called {} from {}: it made {} collective{} {} than they did from there on.",
-      RankList(finding->culprit_ranks), context.Describe(culprit->process, own), line.empty() ? "an unknown place" : line,
+      "{} called {} from {}, where its peers called {} from {}: it made {} collective{} {} than they did from there "
+      "on.",
+      RankList(finding->culprit_ranks), context.Describe(culprit->process, own),
+      line.empty() ? "an unknown place" : line,
       CallName(context.process(reference->process), context.call(reference->process, theirs)),
       their_line.empty() ? "an unknown place" : their_line, shift.length, shift.length == 1 ? "" : "s",
       shift.in_longer ? "more" : "fewer");

@@ -1,10 +1,10 @@
 // Rule 2: calls with one sequence number on one communicator that must agree and do not. Only the first on each
 // communicator counts: what follows is its consequence.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analyzer/comm_name.h"
 #include "analyzer/context.h"
@@ -21,7 +21,7 @@ struct Vote {
 };
 
 struct Split {
-  std::string reference;        // majority's value; "" on a tie
+  std::string reference;  // majority's value; "" on a tie
   std::vector<size_t> minority;
   bool tie = false;
 };
@@ -69,9 +69,9 @@ class MismatchRule {
     for (size_t m = 0; m < group.members.size(); ++m)
       if (group.members[m].At(seq) != kNoIndex && At(group, m, seq).known()) present.push_back(m);
     if (present.size() < 2) return false;
-    return CompareField(group, seq, present, "call", [&](size_t m) {
-             return CallName(context_.process(group.members[m].process), At(group, m, seq));
-           }) ||
+    return CompareField(
+               group, seq, present, "call",
+               [&](size_t m) { return CallName(context_.process(group.members[m].process), At(group, m, seq)); }) ||
            CompareRoot(group, seq, present) || CompareOp(group, seq, present) || CompareData(group, seq, present);
   }
 
@@ -97,8 +97,7 @@ class MismatchRule {
                   shape == CallShape::Scatter || shape == CallShape::VaryRooted;
     // On an inter-communicator root means another thing on each side.
     if (!rooted || group.inter) return false;
-    return CompareField(group, seq, present, "root",
-                        [&](size_t m) { return std::to_string(At(group, m, seq).peer); });
+    return CompareField(group, seq, present, "root", [&](size_t m) { return std::to_string(At(group, m, seq).peer); });
   }
 
   bool CompareOp(const CommGroup& group, size_t seq, const std::vector<size_t>& present) {
@@ -124,23 +123,30 @@ class MismatchRule {
     std::set<std::string> types, counts;
     for (const auto& [m, amount] : amounts)
       if (amount.known) types.insert(amount.type), counts.insert(amount.count);
-    if (counts.size() < 2) field = "datatype";
-    else if (types.size() > 1) field = "count and datatype";
-    return CompareField(group, seq, present, field, [&](size_t m) {
-      const Amount& amount = amounts[m];
-      if (!amount.known) return std::string();
-      if (field == "count") return amount.count;
-      if (field == "datatype") return amount.type;
-      return amount.count + " × " + amount.type;
-    }, decisive);
+    if (counts.size() < 2)
+      field = "datatype";
+    else if (types.size() > 1)
+      field = "count and datatype";
+    return CompareField(
+        group, seq, present, field,
+        [&](size_t m) {
+          const Amount& amount = amounts[m];
+          if (!amount.known) return std::string();
+          if (field == "count") return amount.count;
+          if (field == "datatype") return amount.type;
+          return amount.count + " × " + amount.type;
+        },
+        decisive);
   }
 
   static bool SameAmounts(const std::map<size_t, Amount>& amounts) {
     const Amount* first = nullptr;
     for (const auto& [m, amount] : amounts) {
       if (!amount.known) continue;
-      if (!first) first = &amount;
-      else if (!first->Matches(amount)) return false;
+      if (!first)
+        first = &amount;
+      else if (!first->Matches(amount))
+        return false;
     }
     return true;
   }
@@ -164,10 +170,11 @@ class MismatchRule {
     finding.first.actual = values.at(first);
     finding.first.expected = split.tie ? values.at(OtherValue(values, values.at(first))) : split.reference;
     std::string line = context_.Line(member.process, member.At(seq));
-    finding.summary = fmt::format("{} called {}{}, where {} {}.", RankList(finding.culprit_ranks),
-                                  context_.Describe(member.process, member.At(seq)), line.empty() ? "" : " at " + line,
-                                  split.tie ? "the two sides give" : RankList(others) + (others.size() == 1 ? " has" : " have"),
-                                  split.tie ? Sides(values, field) : field + " " + split.reference);
+    finding.summary =
+        fmt::format("{} called {}{}, where {} {}.", RankList(finding.culprit_ranks),
+                    context_.Describe(member.process, member.At(seq)), line.empty() ? "" : " at " + line,
+                    split.tie ? "the two sides give" : RankList(others) + (others.size() == 1 ? " has" : " have"),
+                    split.tie ? Sides(values, field) : field + " " + split.reference);
     for (const auto& [m, value] : values) {
       const Member& each = group.members[m];
       std::string where = context_.Line(each.process, each.At(seq));

@@ -1,10 +1,9 @@
 // Rule 1: a process that ended by itself in the middle of the job. Those the launcher took down afterwards, and a stop
 // that hit everyone, are not faults.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
@@ -41,8 +40,9 @@ Finding Killed(Context& context, size_t process) {
   finding.first.field = "process";
   finding.first.expected = "running";
   finding.first.actual = SignalName(end.code);
-  finding.summary = fmt::format("Rank {} (pid {}) was ended by {}{} {}.", context.rank(process), context.process(process).pid,
-                                SignalName(end.code), end.core_dumped ? " with a core dump" : "", Place(context, process));
+  finding.summary =
+      fmt::format("Rank {} (pid {}) was ended by {}{} {}.", context.rank(process), context.process(process).pid,
+                  SignalName(end.code), end.core_dumped ? " with a core dump" : "", Place(context, process));
   return finding;
 }
 
@@ -59,11 +59,11 @@ Finding Exited(Context& context, size_t process) {
   std::string how = "";
   if (s.open_call != kNoIndex) how = ", which the MPI library does on an error inside a call";
   if (p.end.abort_called)
-    finding.summary = fmt::format("Rank {} (pid {}) called MPI_Abort, which ends the whole job: {}.", context.rank(process),
-                                  p.pid, Place(context, process));
+    finding.summary = fmt::format("Rank {} (pid {}) called MPI_Abort, which ends the whole job: {}.",
+                                  context.rank(process), p.pid, Place(context, process));
   else
-    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process), p.pid,
-                                  DescribeEnd(p.end), Place(context, process), how);
+    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process),
+                                  p.pid, DescribeEnd(p.end), Place(context, process), how);
   return finding;
 }
 
@@ -112,8 +112,9 @@ bool OthersWentOn(const Context& context, size_t process) {
   return false;
 }
 
-// hydra takes a job down by SIGKILL within some 20 ms of one rank's, so the times of death hardly tell the two apart. But
-// until then the others go on, or come to wait for the one that is gone. For processes that no collector saw together.
+// hydra takes a job down by SIGKILL within some 20 ms of one rank's, so the times of death hardly tell the two apart.
+// But until then the others go on, or come to wait for the one that is gone. For processes that no collector saw
+// together.
 size_t KilledFirst(Context& context) {
   constexpr int64_t kLeadNs = 6'000'000;
   size_t first = kNoIndex;
@@ -126,7 +127,8 @@ size_t KilledFirst(Context& context) {
   for (size_t i = 0; i < context.run.processes.size(); ++i)
     if (i != first) second_ns = std::min(second_ns, context.process(i).end.t_ns);
   if (OthersWentOn(context, first)) return first;
-  return second_ns - context.process(first).end.t_ns >= kLeadNs && AllWaitFor(BuildWaits(context), first) ? first : kNoIndex;
+  return second_ns - context.process(first).end.t_ns >= kLeadNs && AllWaitFor(BuildWaits(context), first) ? first
+                                                                                                          : kNoIndex;
 }
 
 bool AllKilled(const Context& context) {
@@ -173,7 +175,9 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.confidence = 0.7;
     Place(context, killed_first, &finding);
     finding.evidence = Waiters(context, killed_first);
-    finding.evidence.insert(finding.evidence.begin(), "it ended first; the others, taken down by the same signal, went on or waited for it meanwhile");
+    finding.evidence.insert(
+        finding.evidence.begin(),
+        "it ended first; the others, taken down by the same signal, went on or waited for it meanwhile");
     findings.push_back(std::move(finding));
   } else if (findings.empty() && AllKilled(context)) {
     Finding finding = AllStopped(context);

@@ -17,8 +17,8 @@ bool Agree(const Step& x, const Step& y, const Pairs& by_design) {
 }
 
 // Are `longer` from `from_longer` on and `shorter` from `from_shorter` on the same, as far as both go?
-bool SameTail(const std::vector<Step>& longer, size_t from_longer, const std::vector<Step>& shorter, size_t from_shorter,
-              const Pairs& by_design) {
+bool SameTail(const std::vector<Step>& longer, size_t from_longer, const std::vector<Step>& shorter,
+              size_t from_shorter, const Pairs& by_design) {
   for (size_t i = from_longer, j = from_shorter; i < longer.size() && j < shorter.size(); ++i, ++j)
     if (!Agree(longer[i], shorter[j], by_design)) return false;
   return true;

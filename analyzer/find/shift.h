@@ -16,8 +16,8 @@ struct Step {
 
 struct Shift {
   bool found = false;
-  size_t at = 0;      // index of the first step that differs
-  size_t length = 0;  // steps that one side made more
+  size_t at = 0;           // index of the first step that differs
+  size_t length = 0;       // steps that one side made more
   bool in_longer = false;  // the extra steps are in `a` (else in `b`)
 };
 

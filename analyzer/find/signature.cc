@@ -10,14 +10,19 @@ bool Contains(const std::string& text, const char* word) { return text.find(word
 // What a type stands for, without its name: MPI_INTEGER, MPI_INT and MPI_INT32_T are all 4-byte integers.
 std::string ClassOf(const std::string& name, uint64_t size) {
   if (name == "MPI_BYTE" || name == "MPI_PACKED") return "bytes";
-  if (name.compare(0, 5, "MPI_2") == 0 || (Contains(name, "_INT") && (Contains(name, "FLOAT_") || Contains(name, "DOUBLE_") ||
-      name == "MPI_LONG_INT" || name == "MPI_SHORT_INT")))
+  if (name.compare(0, 5, "MPI_2") == 0 ||
+      (Contains(name, "_INT") &&
+       (Contains(name, "FLOAT_") || Contains(name, "DOUBLE_") || name == "MPI_LONG_INT" || name == "MPI_SHORT_INT")))
     return name;  // pairs
   const char* kind = "integer";
-  if (Contains(name, "COMPLEX")) kind = "complex";
-  else if (Contains(name, "FLOAT") || Contains(name, "DOUBLE") || Contains(name, "REAL")) kind = "real";
-  else if (Contains(name, "BOOL") || Contains(name, "LOGICAL")) kind = "logical";
-  else if (Contains(name, "CHAR")) kind = "character";
+  if (Contains(name, "COMPLEX"))
+    kind = "complex";
+  else if (Contains(name, "FLOAT") || Contains(name, "DOUBLE") || Contains(name, "REAL"))
+    kind = "real";
+  else if (Contains(name, "BOOL") || Contains(name, "LOGICAL"))
+    kind = "logical";
+  else if (Contains(name, "CHAR"))
+    kind = "character";
   return std::string(kind) + std::to_string(size);
 }
 
@@ -51,15 +56,17 @@ Amount AmountOf(const Process& process, const Call& call, bool is_root) {
   bool in_place = call.flags & kFlagInPlace;
   RecvSide receive = RecvSide::Unpack(call.aux);
   switch (call.info().shape) {
-    case CallShape::Bcast: case CallShape::Reduce: case CallShape::Allreduce:
-      return Make(process, call.count, call.dtype);
+    case CallShape::Bcast:
+    case CallShape::Reduce:
+    case CallShape::Allreduce: return Make(process, call.count, call.dtype);
     case CallShape::Gather:
       if (!in_place) return Make(process, call.count, call.dtype);
       return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
     case CallShape::Scatter:
       if (is_root) return Make(process, call.count, call.dtype);
       return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
-    case CallShape::Allgather: case CallShape::Alltoall:
+    case CallShape::Allgather:
+    case CallShape::Alltoall:
       if (!in_place) return Make(process, call.count, call.dtype);
       return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
     default: return {};

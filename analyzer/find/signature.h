@@ -10,12 +10,12 @@ namespace ddbg::analyzer {
 
 struct Amount {
   bool known = false;
-  std::string count;        // "1142"
-  std::string type;         // "MPI_INT"
-  std::string base;         // predefined type class; "" if mixed
-  uint64_t elements = 0;    // of the base
+  std::string count;      // "1142"
+  std::string type;       // "MPI_INT"
+  std::string base;       // predefined type class; "" if mixed
+  uint64_t elements = 0;  // of the base
   uint64_t bytes = 0;
-  uint64_t signature = 0;   // of a mixed type
+  uint64_t signature = 0;  // of a mixed type
 
   // False only if the two are certain to differ. Types of one class and size match (MPI_LONG and MPI_INT64_T, C and
   // Fortran doubles); MPI_BYTE and MPI_PACKED match anything of as many bytes.

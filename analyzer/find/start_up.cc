@@ -1,9 +1,9 @@
 // Jobs that never became one job: singletons under a foreign launcher, ranks that are missing or claimed twice.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
@@ -21,8 +21,8 @@ std::vector<Finding> FindSingletons(Context& context) {
     const Process& p = context.process(i);
     if (!IsLonely(p)) continue;
     finding.culprit_ranks.push_back(p.launcher_rank);
-    finding.evidence.push_back(fmt::format("pid {}: launched as rank {} of {} by {} ({}), but {} says rank {} of {}", p.pid,
-                                           p.launcher_rank, p.launcher_world_size, p.launcher, p.parent,
+    finding.evidence.push_back(fmt::format("pid {}: launched as rank {} of {} by {} ({}), but {} says rank {} of {}",
+                                           p.pid, p.launcher_rank, p.launcher_world_size, p.launcher, p.parent,
                                            p.mpi_version.empty() ? p.mpi_abi : p.mpi_version, p.mpi_rank, p.mpi_size));
     if (finding.first.process == kNoIndex) {
       finding.first = context.Event(i, kNoIndex);
@@ -41,7 +41,8 @@ std::vector<Finding> FindSingletons(Context& context) {
   finding.wont_start = true;
   std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
   finding.summary = fmt::format(
-      "{} processes were started together by {} ({} ranks expected), but each is rank 0 of 1 of its own world: the program "
+      "{} processes were started together by {} ({} ranks expected), but each is rank 0 of 1 of its own world: the "
+      "program "
       "is linked to {}, and launcher and library do not match.",
       finding.culprit_ranks.size(), p.launcher.empty() ? p.parent : p.launcher, p.launcher_world_size,
       p.mpi_version.empty() ? p.mpi_abi : p.mpi_version);
@@ -73,8 +74,8 @@ std::vector<Finding> FindDuplicates(Context& context) {
     finding.first.expected = "a rank of its own";
     finding.first.t_ns = p.start_monotonic_ns;
     finding.culprit_ranks = {p.rank()};
-    finding.summary = fmt::format("Two processes claim rank {}: pid {} on {} and pid {} on {}.", p.rank(), other.pid, other.host,
-                                  p.pid, p.host);
+    finding.summary = fmt::format("Two processes claim rank {}: pid {} on {} and pid {} on {}.", p.rank(), other.pid,
+                                  other.host, p.pid, p.host);
     return {finding};
   }
   return {};
@@ -92,7 +93,8 @@ std::vector<Finding> FindMissing(Context& context) {
     if (p.launcher_rank < 0 || p.launcher_world_size < 2) return {};
     there.insert(p.launcher_rank);
     world = p.launcher_world_size;
-    if (s.initialized || s.open_call == kNoIndex || context.call(i, s.open_call).info().kind != CallKind::Init) return {};
+    if (s.initialized || s.open_call == kNoIndex || context.call(i, s.open_call).info().kind != CallKind::Init)
+      return {};
     waited = std::max(waited, context.OpenSeconds(i, s.open_call));
     if (first == kNoIndex) first = i;
   }
@@ -108,8 +110,8 @@ std::vector<Finding> FindMissing(Context& context) {
   for (int32_t rank = 0; rank < world; ++rank)
     if (!there.count(rank)) finding.culprit_ranks.push_back(rank);
   finding.first.rank = finding.culprit_ranks[0];
-  finding.summary = fmt::format("{} never called MPI_Init; the other {} wait there for {:.1f} s.", RankList(finding.culprit_ranks),
-                                there.size(), waited);
+  finding.summary = fmt::format("{} never called MPI_Init; the other {} wait there for {:.1f} s.",
+                                RankList(finding.culprit_ranks), there.size(), waited);
   finding.confidence = 0.8;
   return {finding};
 }

@@ -1,8 +1,8 @@
 // Point-to-point ends without a partner: a receive that waits for what was sent under another tag, and, in a job that
 // ended well, messages nobody ever received.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
@@ -93,7 +93,8 @@ class UnmatchedRule {
       if (send.partner != kNoIndex || !EndedWell(send.process)) continue;
       const CommGroup* group = context_.matching.Group(channel.comm_uid);
       for (const Member& member : group->members)
-        if (member.comm_rank == channel.destination && EndedWell(member.process)) return ReportLeftover(member, send, ends);
+        if (member.comm_rank == channel.destination && EndedWell(member.process))
+          return ReportLeftover(member, send, ends);
     }
   }
 
@@ -107,7 +108,8 @@ class UnmatchedRule {
     finding.first.actual = "none";
     finding.culprit_ranks = {context_.rank(send.process), context_.rank(receiver.process)};
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
-    size_t count = std::count_if(ends.sends.begin(), ends.sends.end(), [](const End& e) { return e.partner == kNoIndex; });
+    size_t count =
+        std::count_if(ends.sends.begin(), ends.sends.end(), [](const End& e) { return e.partner == kNoIndex; });
     std::string line = context_.Line(send.process, send.call);
     finding.summary = fmt::format("{} message{} from rank {} to rank {} {} never received; the first is {}{}.", count,
                                   count == 1 ? "" : "s", context_.rank(send.process), context_.rank(receiver.process),

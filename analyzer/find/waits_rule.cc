@@ -1,10 +1,10 @@
 // Rules 3 to 5: a rank that never made the call its peers wait in, a cycle of waits, and a call that all have entered
 // and nobody leaves.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "analyzer/describe.h"
 #include "analyzer/find/divergence.h"
@@ -125,14 +125,15 @@ class WaitsRule {
     for (const Waiter& each : waiters) waiting_ranks.push_back(context_.rank(each.process));
     std::sort(waiting_ranks.begin(), waiting_ranks.end());
     std::string line = context_.Line(waiter.process, waiter.edge.call);
-    finding.summary = fmt::format("{} never {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks),
-                                  waiter.edge.kind == WaitKind::kCollective ? "entered" : "took its part in",
-                                  context_.Describe(waiter.process, waiter.edge.call), line.empty() ? "" : " (" + line + ")",
-                                  RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
-                                  targets.size() == 1 ? "it" : fmt::format("rank {}", context_.rank(target)),
-                                  context_.WhereIs(target));
+    finding.summary = fmt::format(
+        "{} never {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks),
+        waiter.edge.kind == WaitKind::kCollective ? "entered" : "took its part in",
+        context_.Describe(waiter.process, waiter.edge.call), line.empty() ? "" : " (" + line + ")",
+        RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
+        targets.size() == 1 ? "it" : fmt::format("rank {}", context_.rank(target)), context_.WhereIs(target));
     for (const Waiter& each : waiters)
-      finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(each.process), context_.WhereIs(each.process)));
+      finding.evidence.push_back(
+          fmt::format("rank {} is {}", context_.rank(each.process), context_.WhereIs(each.process)));
     for (size_t each : targets)
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(each), context_.WhereIs(each)));
     finding.confidence = permanent ? 0.95 : 0.6;
@@ -201,23 +202,27 @@ class WaitsRule {
       finding.culprit_ranks.push_back(context_.rank(path[i]));
       comms.insert(edges[i].comm_uid);
       (edges[i].kind == WaitKind::kCollective ? collectives : messages) = true;
-      if (context_.call(path[i], edges[i].call).start_ns < context_.call(path[first], edges[first].call).start_ns) first = i;
+      if (context_.call(path[i], edges[i].call).start_ns < context_.call(path[first], edges[first].call).start_ns)
+        first = i;
       chain += fmt::format("{}→", context_.rank(path[i]));
     }
     chain += fmt::format("{}", context_.rank(path[0]));
     int64_t closed_ns = 0;
-    for (size_t i = 0; i < path.size(); ++i) closed_ns = std::max(closed_ns, context_.call(path[i], edges[i].call).start_ns);
+    for (size_t i = 0; i < path.size(); ++i)
+      closed_ns = std::max(closed_ns, context_.call(path[i], edges[i].call).start_ns);
     finding.kind = !collectives ? "p2p_deadlock" : !messages && comms.size() > 1 ? "order_inversion" : "wait_cycle";
     finding.first = context_.Event(path[first], edges[first].call);
     finding.first.t_ns = closed_ns;
     finding.first.field = "order";
     finding.first.actual = context_.Describe(path[first], edges[first].call);
-    finding.first.expected = !collectives ? "a matching call of the peer, which itself waits" : "one order on all ranks";
+    finding.first.expected =
+        !collectives ? "a matching call of the peer, which itself waits" : "one order on all ranks";
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
     std::string line = context_.Line(path[first], edges[first].call);
-    finding.summary = fmt::format("{} wait for each other in a circle ({}): {} is in {}{}. The pattern is to blame, no single rank.",
-                                  RankList(finding.culprit_ranks), chain, fmt::format("rank {}", context_.rank(path[first])),
-                                  context_.Describe(path[first], edges[first].call), line.empty() ? "" : " at " + line);
+    finding.summary =
+        fmt::format("{} wait for each other in a circle ({}): {} is in {}{}. The pattern is to blame, no single rank.",
+                    RankList(finding.culprit_ranks), chain, fmt::format("rank {}", context_.rank(path[first])),
+                    context_.Describe(path[first], edges[first].call), line.empty() ? "" : " at " + line);
     for (size_t process : path)
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(process), context_.WhereIs(process)));
     findings_.push_back(std::move(finding));

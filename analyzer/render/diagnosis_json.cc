@@ -31,8 +31,8 @@ Json StackOf(const BadEvent& event) {
 
 // What is a number in the program is one here: a count, a root, a tag.
 Json Value(const std::string& text) {
-  bool number = !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789", text[0] == '-') == std::string::npos &&
-                text != "-";
+  bool number = !text.empty() && text.size() < 19 &&
+                text.find_first_not_of("0123456789", text[0] == '-') == std::string::npos && text != "-";
   return number ? Json(std::stoll(text)) : Json(text);
 }
 

@@ -25,7 +25,8 @@ void PrintEvent(const Run& run, const BadEvent& event, Output& out) {
   if (!event.field.empty())
     out.Write(fmt::format("  {}: {}; expected: {}\n", event.field, event.actual, event.expected));
   for (size_t i = 0; i < event.stack.size() && i < kMostLines; ++i)
-    out.Write(fmt::format("  {} {}\n", static_cast<int>(i) == event.source ? "→" : " ", DescribeFrame(&event.stack[i])));
+    out.Write(
+        fmt::format("  {} {}\n", static_cast<int>(i) == event.source ? "→" : " ", DescribeFrame(&event.stack[i])));
 }
 
 void PrintList(const char* title, const std::vector<std::string>& lines, Output& out) {

@@ -142,8 +142,10 @@ const std::string& EventLine(const Process& process, const Event& event, Texts* 
   if (tid != process.tid_by_thread.end()) line->Number("tid", tid->second);
   if (call.call >= kFirstCall) line->Raw("call", texts->CallName(call));
   line->Raw("kind", fmt::format("\"{}\"", KindName(call)));
-  if (IsSendrecv(call)) line->Raw("half", call.flags & kFlagSecondHalf ? "\"recv\"" : "\"send\"");
-  else if (call.flags & kFlagSecondHalf) line->Raw("half", "\"more\"");
+  if (IsSendrecv(call))
+    line->Raw("half", call.flags & kFlagSecondHalf ? "\"recv\"" : "\"send\"");
+  else if (call.flags & kFlagSecondHalf)
+    line->Raw("half", "\"more\"");
   PutComm(line, call, fields, texts);
   PutContent(line, process, call, fields, texts);
   PutTarget(line, call, fields);

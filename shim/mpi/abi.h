@@ -23,7 +23,8 @@ struct Abi {
 
   Word Handle(Word word) const { return narrow_handles ? static_cast<Word>(static_cast<uint32_t>(word)) : word; }
   Word ReadHandle(const void* at, int index = 0) const {
-    return narrow_handles ? static_cast<Word>(static_cast<const uint32_t*>(at)[index]) : static_cast<const Word*>(at)[index];
+    return narrow_handles ? static_cast<Word>(static_cast<const uint32_t*>(at)[index])
+                          : static_cast<const Word*>(at)[index];
   }
   int32_t Peer(Word word) const;  // with kAnySource, kProcNull, kRootSelf of ring_layout.h
   int32_t Tag(Word word) const;

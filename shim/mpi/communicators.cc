@@ -57,7 +57,8 @@ std::vector<int32_t> Runs(const std::vector<int32_t>& members) {
     int32_t stride = 0;
     if (i + 1 < members.size()) {
       stride = members[i + 1] - members[i];
-      for (length = 2; i + length < members.size() && members[i + length] - members[i + length - 1] == stride;) ++length;
+      for (length = 2; i + length < members.size() && members[i + length] - members[i + length - 1] == stride;)
+        ++length;
     }
     runs.insert(runs.end(), {members[i] - previous, static_cast<int32_t>(length), stride});
     previous = members[i + length - 1];

@@ -9,11 +9,11 @@ namespace ddbg::shim::mpi {
 struct Creation {
   const Comm* parent = nullptr;  // nullptr: unknown
   Word parent_handle = 0;
-  uint32_t index = 0;            // n-th on the parent
-  const char* kind = "";         // "split", "dup", …
+  uint32_t index = 0;     // n-th on the parent
+  const char* kind = "";  // "split", "dup", …
   int32_t color = 0, key = 0, tag = 0;
-  bool same_members = false;     // dup and idup: members are the parent's; the new handle may not be usable yet
-  bool by_group = false;         // Comm_create_group: not collective over the parent
+  bool same_members = false;  // dup and idup: members are the parent's; the new handle may not be usable yet
+  bool by_group = false;      // Comm_create_group: not collective over the parent
 };
 
 // Registers a new communicator and writes its definition.

@@ -15,9 +15,9 @@ constexpr int kMaxContents = 1 << 16;
 // A flattened type: how much data, and what of.
 struct Signature {
   uint64_t size = 0;
-  std::string base;      // name of the one predefined type, "" if there are several
+  std::string base;  // name of the one predefined type, "" if there are several
   uint64_t base_size = 0;
-  uint64_t hash = 0;     // of the predefined types in order, once each run
+  uint64_t hash = 0;  // of the predefined types in order, once each run
   bool known = false;
 };
 
@@ -97,24 +97,28 @@ Signature FlattenContents(Word handle, int integers, int addresses, int types, i
     Signature inner = Flatten(part, depth + 1);
     signature.known = signature.known && inner.known;
     signature.hash = Mix(signature.hash, inner.hash);
-    if (i == 0) signature.base = inner.base, signature.base_size = inner.base_size;
-    else if (signature.base != inner.base) signature.base.clear();
+    if (i == 0)
+      signature.base = inner.base, signature.base_size = inner.base_size;
+    else if (signature.base != inner.base)
+      signature.base.clear();
     int n = 0, a = 0, d = 0, combiner = 0;
     // What get_contents gave of derived types is ours to free.
-    if (!predefined && !g_mpi.Type_get_envelope(part, Address(&n), Address(&a), Address(&d), Address(&combiner)) && d > 0) {
+    if (!predefined && !g_mpi.Type_get_envelope(part, Address(&n), Address(&a), Address(&d), Address(&combiner)) &&
+        d > 0) {
       Word copy = part;
       g_mpi.Type_free(Address(&copy));
     }
   }
-  for (int value : integer_values) signature.hash = signature.base.empty() ? Mix(signature.hash, value) : signature.hash;
+  for (int value : integer_values)
+    signature.hash = signature.base.empty() ? Mix(signature.hash, value) : signature.hash;
   return signature;
 }
 
 Signature Flatten(Word handle, int depth) {
   Signature signature;
   int integers = 0, addresses = 0, types = 0, combiner = 0;
-  if (depth > kMaxDepth || g_mpi.Type_get_envelope(handle, Address(&integers), Address(&addresses), Address(&types),
-                                                   Address(&combiner)))
+  if (depth > kMaxDepth ||
+      g_mpi.Type_get_envelope(handle, Address(&integers), Address(&addresses), Address(&types), Address(&combiner)))
     return signature;
   if (types > 0) {
     if (integers > kMaxContents || addresses > kMaxContents || types > kMaxContents) return signature;
@@ -147,7 +151,8 @@ void AddPredefinedTypes(ThreadState& t) noexcept {
 }
 
 void AddDerivedType(ThreadState& t, Word handle) noexcept {
-  if (!g_mpi.Type_get_envelope || !g_mpi.Type_get_contents || g_tables->dtypes.Find(static_cast<uint64_t>(handle))) return;
+  if (!g_mpi.Type_get_envelope || !g_mpi.Type_get_contents || g_tables->dtypes.Find(static_cast<uint64_t>(handle)))
+    return;
   Signature signature = Flatten(handle, 0);
   if (!signature.known) signature.base.clear(), signature.hash = 0;
   Write(t, Register(handle), NameOf(handle), signature);

@@ -1,4 +1,5 @@
-// A concurrent map from MPI handles to small values, for the hot path: no lock, no allocation, one cache line a look-up.
+// A concurrent map from MPI handles to small values, for the hot path: no lock, no allocation, one cache line a
+// look-up.
 //
 // Buckets of seven keys and an overflow count fill a line; a key that finds its bucket full goes to the next, up to
 // kReach. Insertion claims an empty key with kBusy, writes the value, then publishes the key with release; a look-up's
@@ -77,7 +78,9 @@ class HandleTable {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
   }
-  static uint32_t First(uint64_t key) { return static_cast<uint32_t>((key * 0x9e3779b97f4a7c15ull) >> 40) & (kBuckets - 1); }
+  static uint32_t First(uint64_t key) {
+    return static_cast<uint32_t>((key * 0x9e3779b97f4a7c15ull) >> 40) & (kBuckets - 1);
+  }
   static uint32_t Next(uint32_t b) { return (b + 1) & (kBuckets - 1); }
 
   Bucket* buckets_ = nullptr;

@@ -33,10 +33,10 @@ bool AllocateTables() {
 }
 
 // Order of MPI's own lists: mpif-handles.h of Open MPI, mpi.h of MPICH (low byte of 0x580000xx).
-constexpr uint8_t kOpenMpiOps[] = {kOpNone, kOpMax, kOpMin, kOpSum, kOpProd, kOpLand, kOpBand, kOpLor,
-                                   kOpBor, kOpLxor, kOpBxor, kOpMaxloc, kOpMinloc, kOpReplace, kOpNoOp};
-constexpr uint8_t kMpichOps[] = {kOpNone, kOpMax, kOpMin, kOpSum, kOpProd, kOpLand, kOpBand, kOpLor,
-                                 kOpBor, kOpLxor, kOpBxor, kOpMinloc, kOpMaxloc, kOpReplace, kOpNoOp};
+constexpr uint8_t kOpenMpiOps[] = {kOpNone, kOpMax,  kOpMin,  kOpSum,    kOpProd,   kOpLand,    kOpBand, kOpLor,
+                                   kOpBor,  kOpLxor, kOpBxor, kOpMaxloc, kOpMinloc, kOpReplace, kOpNoOp};
+constexpr uint8_t kMpichOps[] = {kOpNone, kOpMax,  kOpMin,  kOpSum,    kOpProd,   kOpLand,    kOpBand, kOpLor,
+                                 kOpBor,  kOpLxor, kOpBxor, kOpMinloc, kOpMaxloc, kOpReplace, kOpNoOp};
 
 void AddOps() {
   for (int i = 1; i <= 14; ++i) {

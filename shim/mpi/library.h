@@ -16,7 +16,7 @@ struct Comm {
   uint32_t id;
   uint32_t size;
   int32_t rank;
-  uint32_t next_seq;       // by std::atomic_ref: values move with the table's plain copies
+  uint32_t next_seq;  // by std::atomic_ref: values move with the table's plain copies
   uint32_t next_creation;
 };
 
@@ -26,12 +26,12 @@ struct Datatype {
 
 // A request that has not been completed, or a persistent one.
 struct Pending {
-  uint64_t operation;      // 0: none (inactive persistent request)
+  uint64_t operation;  // 0: none (inactive persistent request)
   uint64_t count;
   uint32_t comm, dtype;
-  int32_t peer, tag;       // as posted, or as matched for a message
-  uint16_t call;           // that posted it
-  uint8_t receives;        // peer and tag may have to be read from a status
+  int32_t peer, tag;  // as posted, or as matched for a message
+  uint16_t call;      // that posted it
+  uint8_t receives;   // peer and tag may have to be read from a status
   uint8_t persistent;
   uint8_t cancelled;
 };
@@ -39,16 +39,16 @@ struct Pending {
 struct Tables {
   HandleTable<Comm, 1 << 15> comms;
   HandleTable<Datatype, 1 << 13> dtypes;
-  HandleTable<uint8_t, 1 << 6> ops;          // ReduceOp
+  HandleTable<uint8_t, 1 << 6> ops;  // ReduceOp
   HandleTable<Pending, 1 << 14> requests;
-  HandleTable<Pending, 1 << 10> messages;    // of Mprobe
+  HandleTable<Pending, 1 << 10> messages;  // of Mprobe
   std::atomic<uint32_t> next_comm{0};
   std::atomic<uint32_t> next_dtype{0};
   std::atomic<uint64_t> next_operation{0};
 };
 
-extern Tables* g_tables;                     // nullptr: not attached
-extern std::atomic<uint64_t> g_attached;     // recorder token it is attached for
+extern Tables* g_tables;                  // nullptr: not attached
+extern std::atomic<uint64_t> g_attached;  // recorder token it is attached for
 
 // After MPI_Init returned, or at the first call of a thread that finds MPI running. `thread_level`: -1 unknown.
 void Attach(ThreadState& t, int thread_level) noexcept;

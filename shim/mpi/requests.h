@@ -8,9 +8,9 @@ namespace ddbg::shim::mpi {
 
 // Most of what a Wait* or Test* has to look at fits here; more goes to the thread's scratch memory.
 struct Completions {
-  Pending* pending = nullptr;    // by index of the request array; operation 0: null, unknown or inactive
-  Word* handles = nullptr;       // as they were before the call
-  char* statuses = nullptr;      // our own, if the caller ignores them and one is needed; else the caller's
+  Pending* pending = nullptr;  // by index of the request array; operation 0: null, unknown or inactive
+  Word* handles = nullptr;     // as they were before the call
+  char* statuses = nullptr;    // our own, if the caller ignores them and one is needed; else the caller's
   int count = 0;
   bool any_known = false;
 };

@@ -26,12 +26,13 @@ constexpr auto MakeRoles(R... roles) {
 
 template <MpiCall>
 inline constexpr auto kRoles = std::array<Role, 0>{};
-#define DDBG_MPI(name, kind, shape, ...)                                  \
-  template <>                                                             \
-  inline constexpr auto kRoles<MpiCall::name> = []() constexpr {          \
-    using enum Role;                                                      \
-    return MakeRoles(__VA_ARGS__);                                        \
-  }();
+#define DDBG_MPI(name, kind, shape, ...)                         \
+  template <>                                                    \
+  inline constexpr auto kRoles<MpiCall::name> = []() constexpr { \
+    using enum Role;                                             \
+    return MakeRoles(__VA_ARGS__);                               \
+  }                                                              \
+  ();
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
 
@@ -56,12 +57,12 @@ struct Moment {
   Word* args;
   Comm* comm;
   Word comm_handle;
-  Word handle;              // of the request or message that the call is about
-  Pending pending;          // what it stands for
-  Completions all;          // the same for arrays
+  Word handle;      // of the request or message that the call is about
+  Pending pending;  // what it stands for
+  Completions all;  // the same for arrays
   uint32_t creation_index;
-  bool attached;            // the fields above were filled
-  bool looked_up;           // `all` is valid
+  bool attached;   // the fields above were filled
+  bool looked_up;  // `all` is valid
   alignas(8) char status[40];
 };
 
@@ -219,7 +220,8 @@ template <MpiCall kCall>
   m.looked_up = false;
   r.stack = CaptureStack(t, LaneOf(kind) == kVitalLane);
   m.attached = IsAttached(t);
-  if (m.attached) [[likely]] BeforeAttached<kCall>(t, r, m);
+  if (m.attached) [[likely]]
+    BeforeAttached<kCall>(t, r, m);
   if constexpr (kind == CallKind::Abort) NoteAbort();
   OpenCall(t, kind == CallKind::Sendrecv ? 2 : 1);
 }
@@ -242,7 +244,9 @@ inline Pending PendingOf(const Record& r) {
 template <MpiCall kCall>
 inline const char* CreationKind() {
   switch (kCall) {
-    case MpiCall::Comm_dup: case MpiCall::Comm_dup_with_info: case MpiCall::Comm_idup: return "dup";
+    case MpiCall::Comm_dup:
+    case MpiCall::Comm_dup_with_info:
+    case MpiCall::Comm_idup: return "dup";
     case MpiCall::Comm_split: return "split";
     case MpiCall::Comm_split_type: return "split_type";
     case MpiCall::Comm_create: return "create";
@@ -264,7 +268,8 @@ inline void AfterCreation(ThreadState& t, Record& r, Moment& m) {
   creation.parent_handle = m.comm_handle;
   creation.index = m.creation_index;
   creation.kind = CreationKind<kCall>();
-  creation.same_members = kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info || kCall == MpiCall::Comm_idup;
+  creation.same_members =
+      kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info || kCall == MpiCall::Comm_idup;
   creation.by_group = kInfo<kCall>.shape == CallShape::CreateGroup;
   if constexpr (Has<kCall>(Role::Tag)) creation.tag = r.tag;
   if constexpr (Has<kCall>(Role::Color)) creation.color = static_cast<int32_t>(Arg<kCall, Role::Color>(m));
@@ -315,8 +320,10 @@ inline bool AfterCompletion(ThreadState& t, Record& r, Moment& m) {
       ClosePoll(t, kBulkLane, key ^ static_cast<uint64_t>(m.handle) ^ 1);
       return true;
     }
-    if (m.pending.operation) CompleteOne(r, m.handle, m.pending, StatusOf<kCall>(m));
-    else r.flags |= kFlagNothingDone;
+    if (m.pending.operation)
+      CompleteOne(r, m.handle, m.pending, StatusOf<kCall>(m));
+    else
+      r.flags |= kFlagNothingDone;
   } else if constexpr (shape == CallShape::Any) {
     int index = *reinterpret_cast<const int*>(Arg<kCall, Role::Index>(m));
     bool ended = FlagIsSet<kCall>(m) && index >= 0 && m.looked_up && index < m.all.count;
@@ -326,7 +333,8 @@ inline bool AfterCompletion(ThreadState& t, Record& r, Moment& m) {
     }
     if (ended && m.all.pending[index].operation)
       CompleteOne(r, m.all.handles[index], m.all.pending[index], StatusOf<kCall>(m));
-    else r.flags |= kFlagNothingDone;
+    else
+      r.flags |= kFlagNothingDone;
   } else if constexpr (poll) {
     bool none = !FlagIsSet<kCall>(m);
     if constexpr (shape == CallShape::Some) none = *reinterpret_cast<const int*>(Arg<kCall, Role::OutCount>(m)) == 0;
@@ -419,7 +427,8 @@ template <MpiCall kCall>
 [[gnu::always_inline]] inline void AfterAttached(ThreadState& t, Record& r, Moment& m) {
   constexpr CallKind kind = kInfo<kCall>.kind;
   if constexpr (kind == CallKind::Recv && Has<kCall>(Role::Status)) {
-    if (IsWild(r.peer, r.tag)) r.peer = g_abi.StatusSource(StatusOf<kCall>(m)), r.tag = g_abi.StatusTag(StatusOf<kCall>(m));
+    if (IsWild(r.peer, r.tag))
+      r.peer = g_abi.StatusSource(StatusOf<kCall>(m)), r.tag = g_abi.StatusTag(StatusOf<kCall>(m));
   }
   if constexpr (kind == CallKind::Sendrecv) {
     Record& half = t.slot->in_flight.half[1];
@@ -479,8 +488,10 @@ template <MpiCall kCall>
     if (succeeded && AfterProbe<kCall>(t, r, m)) return;
   if constexpr (kind == CallKind::Start) {
     r.duration = Now() - r.start;
-    if (succeeded) PushStarts<kCall>(t, r, m);
-    else Push(t, lane, r);
+    if (succeeded)
+      PushStarts<kCall>(t, r, m);
+    else
+      Push(t, lane, r);
     EndInFlight(t);
     return;
   }

@@ -9,12 +9,12 @@ using ddbg::shim::mpi::Word;
 }  // namespace
 
 #define DDBG_EXPORT extern "C" [[gnu::visibility("default")]]
-#define DDBG_BOTH(name, parameters, ...)                                                                        \
-  DDBG_EXPORT Word MPI_##name parameters {                                                                      \
-    return Run<MpiCall::name, false>("MPI_" #name, __builtin_frame_address(0) __VA_OPT__(, ) __VA_ARGS__);      \
-  }                                                                                                             \
-  DDBG_EXPORT Word PMPI_##name parameters {                                                                     \
-    return Run<MpiCall::name, true>("PMPI_" #name, __builtin_frame_address(0) __VA_OPT__(, ) __VA_ARGS__);      \
+#define DDBG_BOTH(name, parameters, ...)                                                                   \
+  DDBG_EXPORT Word MPI_##name parameters {                                                                 \
+    return Run<MpiCall::name, false>("MPI_" #name, __builtin_frame_address(0) __VA_OPT__(, ) __VA_ARGS__); \
+  }                                                                                                        \
+  DDBG_EXPORT Word PMPI_##name parameters {                                                                \
+    return Run<MpiCall::name, true>("PMPI_" #name, __builtin_frame_address(0) __VA_OPT__(, ) __VA_ARGS__); \
   }
 
 #define DDBG_0(name) DDBG_BOTH(name, ())
@@ -29,12 +29,12 @@ using ddbg::shim::mpi::Word;
   DDBG_BOTH(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h), a, b, c, d, e, f, g, h)
 #define DDBG_9(name) \
   DDBG_BOTH(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i), a, b, c, d, e, f, g, h, i)
-#define DDBG_10(name)                                                                                            \
+#define DDBG_10(name)                                                                                                 \
   DDBG_BOTH(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j), a, b, c, d, e, f, \
             g, h, i, j)
-#define DDBG_12(name)                                                                                             \
-  DDBG_BOTH(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l), \
-            a, b, c, d, e, f, g, h, i, j, k, l)
+#define DDBG_12(name)                                                                                                  \
+  DDBG_BOTH(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l), a, \
+            b, c, d, e, f, g, h, i, j, k, l)
 
 #define DDBG_PICK(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
 #define DDBG_COUNT(...) DDBG_PICK(0 __VA_OPT__(, ) __VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)

@@ -23,7 +23,7 @@ struct Launch {
   const char* path;
   char* const* argv;
   char* const* envp;
-  char* stack;          // of the second process
+  char* stack;  // of the second process
   volatile int failed;
 };
 

@@ -93,8 +93,8 @@ std::string HostName() {
 }
 
 void AddRanks(protozero::pbf_writer& process, const LauncherWords& words) {
-  process.add_sint32(3, FirstNumber(words, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
-                                            "PALS_RANKID"}));
+  process.add_sint32(
+      3, FirstNumber(words, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"}));
   process.add_sint32(4, FirstNumber(words, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
   process.add_sint32(5, LocalRank(words));
   for (int i = 0; i < kLauncherVariableCount; ++i)
@@ -119,8 +119,8 @@ LauncherWords ReadLauncherWords() {
 }
 
 int32_t LocalRank(const LauncherWords& words) {
-  return FirstNumber(words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
-                             "PALS_LOCAL_RANKID"});
+  return FirstNumber(
+      words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"});
 }
 
 std::string InitialEnvironment() { return ReadSmallFile("/proc/self/environ"); }

@@ -11,12 +11,29 @@ namespace ddbg::shim {
 
 // Variables of launchers, as they were at the first recorded call. Plain arrays: filled on the application's thread
 // without allocation, since Python programs set them in-process (torch.multiprocessing).
-inline constexpr const char* kLauncherVariables[] = {
-    "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID",
-    "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
-    "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID",
-    "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT", "TORCHELASTIC_RUN_ID",
-    "TORCHELASTIC_RESTART_COUNT", "PBS_JOBID", "LSB_JOBID"};
+inline constexpr const char* kLauncherVariables[] = {"RANK",
+                                                     "OMPI_COMM_WORLD_RANK",
+                                                     "PMI_RANK",
+                                                     "PMIX_RANK",
+                                                     "SLURM_PROCID",
+                                                     "PALS_RANKID",
+                                                     "WORLD_SIZE",
+                                                     "OMPI_COMM_WORLD_SIZE",
+                                                     "PMI_SIZE",
+                                                     "SLURM_NTASKS",
+                                                     "LOCAL_RANK",
+                                                     "OMPI_COMM_WORLD_LOCAL_RANK",
+                                                     "MPI_LOCALRANKID",
+                                                     "SLURM_LOCALID",
+                                                     "PALS_LOCAL_RANKID",
+                                                     "PMIX_NAMESPACE",
+                                                     "SLURM_JOB_ID",
+                                                     "SLURM_STEP_ID",
+                                                     "SLURM_RESTART_COUNT",
+                                                     "TORCHELASTIC_RUN_ID",
+                                                     "TORCHELASTIC_RESTART_COUNT",
+                                                     "PBS_JOBID",
+                                                     "LSB_JOBID"};
 inline constexpr int kLauncherVariableCount = sizeof(kLauncherVariables) / sizeof(kLauncherVariables[0]);
 
 struct LauncherWords {

@@ -117,10 +117,7 @@ void Link::StartCollectorIfDue() {
   if (first_try_ns_ == 0) first_try_ns_ = now;
   if (!leads_node_ && now - first_try_ns_ < kLeaveItToLeaderNs) return;
   if (started_ns_ && now - started_ns_ < kStartEveryNs) return;
-  if (++attempts_ == 3) {
-    Say("no collector answers at %s: the job runs on; what fits into shared memory is kept until one does (see DDBG_SOCKET)",
-        socket_.c_str());
-  }
+  if (++attempts_ == 3) Say(kNoCollectorAnswers, socket_.c_str());
   started_ns_ = now;
   if (collector_.empty()) {
     hopeless_ = true;

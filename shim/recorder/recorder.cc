@@ -29,7 +29,7 @@ namespace {
 constinit volatile uint64_t g_never_live = 0;
 constinit Recorder* g_recorder = nullptr;
 constinit uint64_t g_generations = 0;
-constinit std::atomic<int> g_starting{0};   // 1 while one thread makes the recorder
+constinit std::atomic<int> g_starting{0};  // 1 while one thread makes the recorder
 constinit std::atomic<bool> g_failed{false};
 
 int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
@@ -95,9 +95,8 @@ void AwaitHandover(const Recorder& recorder) {
 
 // What a job of any length is told of a recording that does not get anywhere.
 void SayWhatIsNotKept(const Recorder& recorder) {
-  if (recorder.handover.load(std::memory_order_relaxed) == Handover::kPending) {
-    Say("no collector has answered: what this process did is not recorded (see DDBG_SOCKET)");
-  }
+  if (recorder.handover.load(std::memory_order_relaxed) == Handover::kPending)
+    Say(kNoCollectorAnswers, recorder.settings.socket);
   SayIfUnwritten(recorder);
 }
 

@@ -30,28 +30,28 @@ struct LaneWriter {
   LaneState* state;
   Record* cells;
   uint64_t mask;
-  uint64_t head;          // own copy of state->head
-  uint64_t written;       // last seen state->written
-  uint64_t lost;          // records dropped since the last Lost record
-  uint64_t lost_first;    // ticks of the first and last of them
+  uint64_t head;        // own copy of state->head
+  uint64_t written;     // last seen state->written
+  uint64_t lost;        // records dropped since the last Lost record
+  uint64_t lost_first;  // ticks of the first and last of them
   uint64_t lost_last;
 };
 
 // A failed Test* or Iprobe, repeated: one record for the whole row of polls.
 struct PollRun {
-  Record record;          // count = polls, duration = last − first
-  uint64_t key;           // what was polled; 0: no run
-  uint64_t next_write;    // count at which a snapshot goes into the ring
+  Record record;        // count = polls, duration = last − first
+  uint64_t key;         // what was polled; 0: no run
+  uint64_t next_write;  // count at which a snapshot goes into the ring
 };
 
 // Trivially destructible and initial-exec: usable before constructors, after destructors and in dying threads.
 struct ThreadState {
-  uint64_t token;         // equals *g_live while this state belongs to the process's recorder
-  uintptr_t guard;        // frame address of the outermost wrapper; 0: none
-  ThreadSlot* slot;       // nullptr: no slot was free, calls pass through
+  uint64_t token;    // equals *g_live while this state belongs to the process's recorder
+  uintptr_t guard;   // frame address of the outermost wrapper; 0: none
+  ThreadSlot* slot;  // nullptr: no slot was free, calls pass through
   LaneWriter lane[kLanes];
   PollRun poll;
-  void* scratch;          // grown by Scratch()
+  void* scratch;  // grown by Scratch()
   uint64_t scratch_bytes;
 };
 
@@ -68,16 +68,18 @@ ThreadState* EnterSlow(uintptr_t frame) noexcept;
 [[gnu::always_inline]] inline ThreadState* Enter(void* frame_address) noexcept {
   uintptr_t frame = reinterpret_cast<uintptr_t>(frame_address);
   ThreadState& t = g_thread;
-  if (t.token != *g_live) [[unlikely]] return EnterSlow(frame);
+  if (t.token != *g_live) [[unlikely]]
+    return EnterSlow(frame);
   if (frame < t.guard) return nullptr;
-  if (!t.slot) [[unlikely]] return EnterSlow(frame);
+  if (!t.slot) [[unlikely]]
+    return EnterSlow(frame);
   t.guard = frame;
   return &t;
 }
 
 [[gnu::always_inline]] inline void Leave(ThreadState& t) noexcept { t.guard = 0; }
 
-extern ClockKind g_clock;         // set before the first Enter succeeds
+extern ClockKind g_clock;  // set before the first Enter succeeds
 
 [[gnu::always_inline]] inline uint64_t Now() noexcept { return ReadTicks(g_clock); }
 
@@ -94,7 +96,8 @@ void WriteLost(ThreadState& t, LaneId lane) noexcept;
 
 [[gnu::always_inline]] inline bool Push(ThreadState& t, LaneId id, const Record& record) noexcept {
   LaneWriter& lane = t.lane[id];
-  if (lane.lost) [[unlikely]] WriteLost(t, id);
+  if (lane.lost) [[unlikely]]
+    WriteLost(t, id);
   if (!HasRoom(lane, 1)) [[unlikely]] {
     CountLost(t, id, record.start);
     return false;
@@ -127,8 +130,8 @@ bool PushDefinition(ThreadState& t, std::string_view bytes) noexcept;
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-// A poll that found nothing (in_flight.half[0] holds it). A row of polls with one `key` (what was polled) gives a record
-// at counts 1, 2, 4, 8, … and at its end; they share their start, and the last one written says it all.
+// A poll that found nothing (in_flight.half[0] holds it). A row of polls with one `key` (what was polled) gives a
+// record at counts 1, 2, 4, 8, … and at its end; they share their start, and the last one written says it all.
 void ClosePoll(ThreadState& t, LaneId lane, uint64_t key) noexcept;
 // Ends a row of polls.
 void FlushPoll(ThreadState& t, LaneId lane) noexcept;
@@ -139,7 +142,8 @@ void FlushPoll(ThreadState& t, LaneId lane) noexcept;
   InFlight& f = t.slot->in_flight;
   uint64_t duration = Now() - f.half[0].start;
   f.half[0].duration = duration;
-  if (t.poll.key) [[unlikely]] FlushPoll(t, kBulkLane);
+  if (t.poll.key) [[unlikely]]
+    FlushPoll(t, kBulkLane);
   Push(t, lane, f.half[0]);
   if (f.half[1].call) {
     f.half[1].duration = duration;
@@ -148,7 +152,6 @@ void FlushPoll(ThreadState& t, LaneId lane) noexcept;
   }
   EndInFlight(t);
 }
-
 
 // Memory for one call's arrays, kept by the thread. nullptr if the system has none.
 void* Scratch(ThreadState& t, uint64_t bytes) noexcept;

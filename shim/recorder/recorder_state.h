@@ -21,7 +21,7 @@ struct Recorder {
   int memfd = -1;
   pid_t pid = 0;
   uint64_t generation = 0;
-  LauncherWords launcher;       // read on the application's thread: it may change its environment later
+  LauncherWords launcher;  // read on the application's thread: it may change its environment later
   std::atomic<Handover> handover{Handover::kPending};  // by the sender; read at exit
 };
 

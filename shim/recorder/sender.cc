@@ -10,7 +10,6 @@
 #include <string>
 
 #include "proto/batch_encoder.h"
-#include "proto/socket_path.h"
 #include "shim/recorder/clock.h"
 #include "shim/recorder/collector_start.h"
 #include "shim/recorder/link.h"
@@ -33,7 +32,7 @@ class Sender {
  public:
   explicit Sender(Recorder* recorder)
       : recorder_(recorder),
-        link_(SocketPath(recorder->settings), FindCollector(recorder->settings.collector),
+        link_(recorder->settings.socket, FindCollector(recorder->settings.collector),
               LocalRank(recorder->launcher) <= 0) {}
 
   void Run() {
@@ -53,19 +52,10 @@ class Sender {
   }
 
  private:
-  static std::string SocketPath(const Settings& settings) {
-    char path[PATH_MAX];
-    if (settings.socket[0]) {
-      if (SocketPathFits(settings.socket)) return settings.socket;
-      Say("DDBG_SOCKET is longer than the %zu bytes a socket path may have; nothing is recorded", kSocketPathBytes - 1);
-      return "";
-    }
-    return DefaultSocketPath(path, sizeof(path)) ? path : "";
-  }
-
   bool Reconnect() {
     if (hello_.empty())
-      hello_ = EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
+      hello_ =
+          EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
     bool connected = link_.Connect(hello_, recorder_->memfd);
     recorder_->handover.store(connected          ? Handover::kDone
                               : link_.hopeless() ? Handover::kHopeless
@@ -134,9 +124,11 @@ class Sender {
 
   // Often when there is much, seldom when there is little.
   int64_t PauseAfter(double fullest) {
-    double wanted = fullest > 0 ? static_cast<double>(pause_ns_) * kWantedFill / fullest : 2.0 * static_cast<double>(pause_ns_);
+    double wanted =
+        fullest > 0 ? static_cast<double>(pause_ns_) * kWantedFill / fullest : 2.0 * static_cast<double>(pause_ns_);
     // Down at once, up slowly: the next burst is like the last.
-    pause_ns_ = static_cast<int64_t>(wanted < 2.0 * static_cast<double>(pause_ns_) ? wanted : 2.0 * static_cast<double>(pause_ns_));
+    pause_ns_ = static_cast<int64_t>(
+        wanted < 2.0 * static_cast<double>(pause_ns_) ? wanted : 2.0 * static_cast<double>(pause_ns_));
     if (pause_ns_ < kMinPauseNs) pause_ns_ = kMinPauseNs;
     if (pause_ns_ > kMaxPauseNs) pause_ns_ = kMaxPauseNs;
     return pause_ns_;

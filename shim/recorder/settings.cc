@@ -59,7 +59,10 @@ Settings ReadSettings() {
   settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
   Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
-  Copy(getenv("DDBG_SOCKET"), settings.socket, sizeof(settings.socket), "DDBG_SOCKET");
+  if (!DefaultSocketPath(settings.socket, sizeof(settings.socket))) {
+    Say("DDBG_SOCKET is longer than the %zu bytes a socket path may have; nothing is recorded", kSocketPathBytes - 1);
+    settings.socket[0] = '\0';
+  }
   Copy(getenv("DDBG_COLLECTOR"), settings.collector, sizeof(settings.collector), "DDBG_COLLECTOR");
   return settings;
 }

@@ -3,6 +3,8 @@
 
 #include <climits>
 
+#include "proto/socket_path.h"
+
 namespace ddbg::shim {
 
 enum class StackMode { kAll, kComm, kOff };
@@ -12,7 +14,7 @@ struct Settings {
   StackMode stacks = StackMode::kAll;
   char dir[PATH_MAX] = "";        // absolute
   char run_id[256] = "";          // "" if not given
-  char socket[PATH_MAX] = "";     // "" if not given
+  char socket[kSocketPathBytes];  // "": none that could be used
   char collector[PATH_MAX] = "";  // "" if not given
 };
 

@@ -96,7 +96,8 @@ bool Send(ThreadState& t, const Entry& entry) {
 
 // What `entry` has been told; sends it if that has not worked yet.
 uint32_t Use(ThreadState& t, Entry& entry) {
-  if (entry.state.load(std::memory_order_relaxed) == 2 && Send(t, entry)) entry.state.store(3, std::memory_order_relaxed);
+  if (entry.state.load(std::memory_order_relaxed) == 2 && Send(t, entry))
+    entry.state.store(3, std::memory_order_relaxed);
   return entry.id;
 }
 
@@ -160,7 +161,8 @@ void StartStacks(StackMode mode) noexcept {
     return;
   }
   // A forked child starts with a table of its own: what its parent sent does not count for it.
-  void* memory = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     g_why = "no memory for the stack table";
     g_backtrace = nullptr;

@@ -34,7 +34,8 @@ static void barrier(void) { MPI_Barrier(MPI_COMM_SELF); }
 
 // `depth` frames of the program's own above the call.
 static __attribute__((noinline)) void at_depth(int depth, void (*call)(void)) {
-  if (depth > 0) at_depth(depth - 1, call);
+  if (depth > 0)
+    at_depth(depth - 1, call);
   else
     for (int i = 0; i < kCalls; ++i) call();
   __asm__ volatile("");  // no tail call

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/diagnose.h"
 #include "analyzer/describe.h"
+#include "analyzer/diagnose.h"
 #include "tests/golden/log_reader.h"
 
 namespace ddbg::analyzer {
@@ -22,7 +22,9 @@ std::vector<std::string> Logs() {
 }
 
 std::string Verdict(const Diagnosis& diagnosis) {
-  return diagnosis.verdict == Diagnosis::kHealthy ? "healthy" : diagnosis.verdict == Diagnosis::kFault ? "fault" : "unknown";
+  return diagnosis.verdict == Diagnosis::kHealthy ? "healthy"
+         : diagnosis.verdict == Diagnosis::kFault ? "fault"
+                                                  : "unknown";
 }
 
 std::string Ranks(const std::vector<int32_t>& ranks) {

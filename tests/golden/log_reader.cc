@@ -141,7 +141,8 @@ class Reader {
   }
 
   static uint8_t Op(const std::string& name) {
-    static const std::map<std::string, uint8_t> ops = {{"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}};
+    static const std::map<std::string, uint8_t> ops = {
+        {"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}};
     auto found = ops.find(name);
     return found == ops.end() ? static_cast<uint8_t>(kOpUser) : found->second;
   }
@@ -164,7 +165,8 @@ class Reader {
     std::string made;
     for (size_t i = 1; i < words.size(); ++i)
       if (!Word(rank, words[i], &call, &detail, &made)) return false;
-    if (IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup) call.seq = seq_[{rank, call.comm}]++;
+    if (IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup)
+      call.seq = seq_[{rank, call.comm}]++;
     if (!made.empty()) Make(rank, made, &call);
     if (call.info().kind == CallKind::Abort) P(rank).end.abort_called = true;
     if (call.info().kind == CallKind::CommFree) P(rank).comms[call.comm].freed = true;
@@ -181,18 +183,27 @@ class Reader {
     size_t equals = word.find('=');
     if (equals == std::string::npos) return false;
     std::string key = word.substr(0, equals), value = word.substr(equals + 1);
-    if (key == "count") call->count = std::stoull(value);
-    else if (key == "type") call->dtype = Type(rank, value);
-    else if (key == "op") call->op = Op(value);
-    else if (key == "root" || key == "peer") call->peer = value == "any" ? kAnySource : std::stoi(value);
-    else if (key == "tag") call->tag = value == "any" ? kAnyTag : std::stoi(value);
-    else if (key == "comm") call->comm = ids_[rank][value];
-    else if (key == "result") call->result = std::stoi(value);
+    if (key == "count")
+      call->count = std::stoull(value);
+    else if (key == "type")
+      call->dtype = Type(rank, value);
+    else if (key == "op")
+      call->op = Op(value);
+    else if (key == "root" || key == "peer")
+      call->peer = value == "any" ? kAnySource : std::stoi(value);
+    else if (key == "tag")
+      call->tag = value == "any" ? kAnyTag : std::stoi(value);
+    else if (key == "comm")
+      call->comm = ids_[rank][value];
+    else if (key == "result")
+      call->result = std::stoi(value);
     else if (key == "waits") {
       for (const std::string& operation : Split(value, ',')) detail->requests.push_back(std::stoull(operation));
       detail->request_count = static_cast<uint32_t>(detail->requests.size());
-    } else if (key == "new") *made = value;
-    else return false;
+    } else if (key == "new")
+      *made = value;
+    else
+      return false;
     return true;
   }
 

@@ -11,9 +11,9 @@ namespace ddbg::analyzer {
 
 struct GoldenLog {
   Run run;
-  std::string verdict;                         // "fault", "healthy", "unknown"
+  std::string verdict;                          // "fault", "healthy", "unknown"
   std::map<std::string, std::string> expected;  // kind, rank, seq, …
-  std::string error;                           // first line that makes no sense; "" if none
+  std::string error;                            // first line that makes no sense; "" if none
 };
 
 GoldenLog ReadGoldenLog(const std::string& text);

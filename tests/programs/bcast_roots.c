@@ -7,9 +7,7 @@ static void send_input(int* value) {
   MPI_Bcast(value, 1, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
-static void get_input(int* value) {
-  MPI_Bcast(value, 1, MPI_INT, 0, MPI_COMM_WORLD);
-}
+static void get_input(int* value) { MPI_Bcast(value, 1, MPI_INT, 0, MPI_COMM_WORLD); }
 
 int main(int argc, char** argv) {
   int rank = 0, value = 0;

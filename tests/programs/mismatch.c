@@ -11,9 +11,7 @@
 
 #include "arguments.h"
 
-static void start_together(void) {
-  MPI_Barrier(MPI_COMM_WORLD);
-}
+static void start_together(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
 static void synchronise(int skip) {
   if (!skip) MPI_Barrier(MPI_COMM_WORLD);  // mark: missing

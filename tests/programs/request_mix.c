@@ -51,7 +51,8 @@ static void receive_from_anyone(int rank, int size) {
     MPI_Send(&value, 1, MPI_INT, 0, 40 + rank, MPI_COMM_WORLD);
     return;
   }
-  for (int i = 1; i < size; ++i) MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int i = 1; i < size; ++i)
+    MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void receive_later_from_anyone(int rank, int size) {
@@ -107,7 +108,8 @@ static void cancel_and_free(struct Neighbours at, int* out, int* in) {
   MPI_Isend(out, 1, MPI_INT, at.right, 81, MPI_COMM_WORLD, &request[1]);
   MPI_Request_free(&request[1]);
   MPI_Recv(in, 1, MPI_INT, at.left, 81, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Sendrecv(out, 1, MPI_INT, MPI_PROC_NULL, 82, in, 1, MPI_INT, MPI_PROC_NULL, 82, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(out, 1, MPI_INT, MPI_PROC_NULL, 82, in, 1, MPI_INT, MPI_PROC_NULL, 82, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
   MPI_Waitall(2, (MPI_Request[]){MPI_REQUEST_NULL, MPI_REQUEST_NULL}, MPI_STATUSES_IGNORE);
 }
 

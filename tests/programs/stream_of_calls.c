@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   snprintf(path, sizeof path, "%s.%d", TextAfter(argc, argv, "--log", "stream"), rank);
   log_file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
   if (log_file < 0) abort();
-  int block_after = rank == NumberAfter(argc, argv, "--block-rank", -1) ? NumberAfter(argc, argv, "--block-after", 100) : -1;
+  int block_after =
+      rank == NumberAfter(argc, argv, "--block-rank", -1) ? NumberAfter(argc, argv, "--block-after", 100) : -1;
   for (int round = 0; round < 10000000; ++round) {
     while (round == block_after) pause();
     one_round(rank, size);

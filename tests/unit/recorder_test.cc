@@ -1,4 +1,6 @@
 // The recorder without a preload: what wrappers do around a call, seen in the region the collector would read.
+#include "shim/recorder/recorder.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "shim/recorder/recorder.h"
 #include "shim/recorder/recorder_state.h"
 #include "shim/recorder/stacks.h"
 

@@ -131,8 +131,7 @@ extern "C" uint64_t ddbg_test_cold;
 
 TEST(Symbolizer, NamesAFunctionWithoutASymbolByItsCall) {
   Process process = ThisProcess();
-  process.stacks_by_id[1] = {ddbg_test_cold + 40,
-                             reinterpret_cast<uint64_t>(ddbg_test_return)};
+  process.stacks_by_id[1] = {ddbg_test_cold + 40, reinterpret_cast<uint64_t>(ddbg_test_return)};
   Symbolizer symbolizer;
   std::vector<Frame> frames = symbolizer.ResolveStack(process, 1);
   ASSERT_EQ(frames.size(), 2u);
