@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +16,16 @@ namespace {
 void CloseAllAboveStandard() {
   if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0) return;
   for (int fd = 3, last = static_cast<int>(sysconf(_SC_OPEN_MAX)); fd < last; ++fd) close(fd);  // before Linux 5.9
+}
+
+// The limits are those of the job whose process started this one; it serves others too.
+void RaiseLimits() {
+  for (int kind : {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU}) {
+    rlimit limit;
+    if (getrlimit(kind, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(kind, &limit);
+  }
 }
 
 }  // namespace
@@ -35,6 +46,7 @@ void ShedInheritance(bool close_rest) {
   sigaddset(&late, SIGINT);
   sigprocmask(SIG_SETMASK, &late, nullptr);
 
+  RaiseLimits();
   unsetenv("LD_PRELOAD");
   umask(022);
 }

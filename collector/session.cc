@@ -78,6 +78,7 @@ Result<void> Session::Adopt(std::shared_ptr<Connection> connection, const Client
 }
 
 Result<void> Session::OnFrame(Connection&, std::string_view frame) {
+  received_bytes_ += frame.size();
   Result<void> taken = intake_.Take(frame, &sink_.pending());
   if (taken) AfterTaking();
   return taken;
@@ -186,7 +187,8 @@ void Session::AddProcessEnd(const ProcessEnding& ending) {
   const char* how = ending.how == ProcessEnding::How::kExited     ? "exited with status"
                     : ending.how == ProcessEnding::How::kSignaled ? "was ended by signal"
                                                                   : "is gone, status unknown";
-  node_.log->info("{}: the process {} {}", sink_.name(), how, ending.code);
+  node_.log->info("{}: the process {} {}; {} records, {} bytes received, {} written", sink_.name(), how, ending.code,
+                  sink_.records(), received_bytes_, sink_.written_bytes());
 }
 
 void Session::GiveUp() {

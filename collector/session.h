@@ -91,6 +91,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   asio::steady_timer flush_timer_;          // runs while something is pending
   bool flush_armed_ = false;
   SeenOpen seen_open_[kMaxThreads];
+  uint64_t received_bytes_ = 0;
   int64_t clock_point_ns_ = 0;
   int64_t detached_ns_ = 0;  // since when; 0: is not, or has been noted
   int64_t sign_ns_ = 0;      // when it was first seen that the process may be ending: its socket closed, or more

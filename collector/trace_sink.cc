@@ -70,6 +70,7 @@ bool TraceSink::FlushNow() {
     Failed(done.error());
     return false;
   }
+  records_ += pending_.records;
   pending_.Clear();
   written_();
   if (recovers) Recovered(recovery);

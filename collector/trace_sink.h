@@ -47,6 +47,8 @@ class TraceSink {
 
   // After Open has come to an existing file of the process: what it ended with, else null.
   const std::string* resumed_chunk() const { return file_ && file_->resumed ? &file_->last_chunk : nullptr; }
+  uint64_t records() const { return records_ + pending_.records; }
+  uint64_t written_bytes() const { return file_ ? file_->writer.bytes() : 0; }
   const std::string& name() const { return name_; }  // of the file, or of the process before there is one
   void NoteForNode(NoteKind kind, std::string_view text);
 
@@ -63,6 +65,7 @@ class TraceSink {
   std::shared_ptr<RunDir> run_dir_;
   std::optional<RankFile> file_;
   PendingChunk pending_;
+  uint64_t records_ = 0;  // taken and written
   int64_t failing_since_ns_ = 0;  // 0: all is well
   int64_t last_try_ns_ = 0;
 };

@@ -3,6 +3,7 @@
 #   install_deps.sh             to build and run
 #   install_deps.sh --openmpi   and for an Open MPI job; --mpich the same for MPICH
 #   install_deps.sh --test      and for all tests
+#   install_deps.sh --bench     and for the peers that bench.sh compares with
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config libunwind-dev protobuf-compiler libprotobuf-dev libprotozero-dev libzstd-dev
@@ -10,7 +11,8 @@ build=(g++ cmake ninja-build pkg-config libunwind-dev protobuf-compiler libproto
 openmpi=(openmpi-bin libopenmpi-dev)
 mpich=(mpich libmpich-dev)
 test=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-mpi4py gfortran
-      lammps lammps-examples hpcc debootstrap gdb clang-format clang-tidy)
+      lammps lammps-examples hpcc debootstrap gdb libjemalloc2 libtcmalloc-minimal4 clang-format clang-tidy)
+bench=(lttng-tools liblttng-ust-dev eztrace lammps lammps-examples)
 
 die() {
   echo "install_deps.sh: $*" >&2
@@ -31,7 +33,8 @@ for option; do
     --openmpi) packages+=("${openmpi[@]}") ;;
     --mpich) packages+=("${mpich[@]}") ;;
     --test) packages+=("${openmpi[@]}" "${mpich[@]}" "${test[@]}") ;;
-    *) die "unknown option '$option'; there are --openmpi, --mpich and --test" ;;
+    --bench) packages+=("${bench[@]}") ;;
+    *) die "unknown option '$option'; there are --openmpi, --mpich, --test and --bench" ;;
   esac
 done
 

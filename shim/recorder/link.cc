@@ -45,18 +45,13 @@ bool Link::Open() {
   memcpy(address.sun_path, socket_.c_str(), socket_.size() + 1);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return false;
-  // Out of the way of programs that use or close low numbers.
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
-  if (high >= 0) {
-    close(fd);
-    fd = high;
-  }
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
     close(fd);
     return false;
   }
-  fd_ = fd;
-  return true;
+  socket_file_ = OwnFile::Adopt(fd);
+  up_ = socket_file_.fd() >= 0;
+  return up_;
 }
 
 // The region travels with the first byte of the first frame.
@@ -74,10 +69,11 @@ bool Link::Handshake(const std::string& hello, int memfd) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &memfd, sizeof(int));
-  if (sendmsg(fd_, &message, MSG_NOSIGNAL) != sizeof(length)) return false;
+  int fd = socket_file_.fd();
+  if (sendmsg(fd, &message, MSG_NOSIGNAL) != sizeof(length)) return false;
   if (!SendBytes(hello.data(), hello.size())) return false;
   char answer = 0;
-  if (!WaitFor(fd_, POLLIN, kAnswerWaitMs) || read(fd_, &answer, 1) != 1) return false;
+  if (!WaitFor(fd, POLLIN, kAnswerWaitMs) || read(fd, &answer, 1) != 1) return false;
   hopeless_ = answer != kAccepted;
   if (hopeless_) Say("the collector at %s refused this process; nothing is recorded", socket_.c_str());
   return !hopeless_;
@@ -93,12 +89,13 @@ bool Link::Send(const std::string& chunk) {
 bool Link::SendBytes(const void* bytes, size_t size) {
   const char* at = static_cast<const char*>(bytes);
   while (size > 0) {
-    ssize_t n = send(fd_, at, size, MSG_NOSIGNAL);
+    int fd = socket_file_.fd();
+    ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
     if (n > 0) {
       at += n;
       size -= n;
     } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      WaitFor(fd_, POLLOUT, 1000);
+      WaitFor(fd, POLLOUT, 1000);
     } else if (n < 0 && errno != EINTR) {
       return false;
     }
@@ -107,8 +104,8 @@ bool Link::SendBytes(const void* bytes, size_t size) {
 }
 
 void Link::Close() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
+  socket_file_.Close();
+  up_ = false;
 }
 
 void Link::StartCollectorIfDue() {

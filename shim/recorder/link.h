@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "shim/recorder/own_file.h"
+
 namespace ddbg::shim {
 
 class Link {
@@ -15,7 +17,7 @@ class Link {
   Link(std::string socket, std::string collector, bool leads_node)
       : socket_(std::move(socket)), collector_(std::move(collector)), leads_node_(leads_node) {}
 
-  State state() const { return fd_ >= 0 ? State::kUp : State::kDown; }
+  State state() const { return up_ ? State::kUp : State::kDown; }
 
   // One attempt. `hello` is the Chunk with the Process packet, `memfd` the region. A collector is started when none
   // listens, at most once a second. True once the collector has accepted.
@@ -36,7 +38,8 @@ class Link {
 
   std::string socket_;
   std::string collector_;
-  int fd_ = -1;
+  OwnFile socket_file_;
+  bool up_ = false;
   bool leads_node_;
   int64_t first_try_ns_ = 0;
   int64_t started_ns_ = 0;  // when a collector was last started

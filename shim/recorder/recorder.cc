@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,9 +14,11 @@
 #include <new>
 
 #include "shim/recorder/clock.h"
+#include "shim/recorder/proc_files.h"
 #include "shim/recorder/recorder_state.h"
 #include "shim/recorder/say.h"
 #include "shim/recorder/sender.h"
+#include "shim/recorder/stack_memo.h"
 #include "shim/recorder/stacks.h"
 
 namespace ddbg::shim {
@@ -31,6 +34,7 @@ constinit Recorder* g_recorder = nullptr;
 constinit uint64_t g_generations = 0;
 constinit std::atomic<int> g_starting{0};  // 1 while one thread makes the recorder
 constinit std::atomic<bool> g_failed{false};
+constinit SlotMemory g_slot_memory[kMaxThreads] = {};
 
 int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
 
@@ -44,28 +48,21 @@ bool MakeLivePage(uint64_t generation) {
 }
 
 // Sealed against shrinking: the collector maps it and must never see SIGBUS.
-int MakeRegionFile() {
-  int fd = static_cast<int>(syscall(SYS_memfd_create, "ddbg", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (fd < 0) return -1;
-  // Out of the way of programs that use or close low numbers.
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
-  if (high >= 0) {
-    close(fd);
-    fd = high;
-  }
-  if (ftruncate(fd, kRegionBytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
-    close(fd);
-    return -1;
-  }
-  return fd;
+OwnFile MakeRegionFile() {
+  OwnFile file = OwnFile::Adopt(static_cast<int>(syscall(SYS_memfd_create, "ddbg", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+  int fd = file.fd();
+  if (fd < 0) return file;
+  if (ftruncate(fd, kRegionBytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) file.Close();
+  return file;
 }
 
 bool MakeRegion(Recorder* recorder) {
   recorder->memfd = MakeRegionFile();
-  if (recorder->memfd < 0) return false;
-  void* base = mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, recorder->memfd, 0);
+  int fd = recorder->memfd.fd();
+  if (fd < 0) return false;
+  void* base = mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) {
-    close(recorder->memfd);
+    recorder->memfd.Close();
     return false;
   }
   // A child must not write into its parent's rings: it has none until it records itself.
@@ -93,6 +90,28 @@ void AwaitHandover(const Recorder& recorder) {
   }
 }
 
+bool IsWritten(const Region& region) {
+  for (uint32_t i = 0; i < kMaxThreads; ++i) {
+    for (const LaneState& lane : region.slot(i)->lane) {
+      if (lane.written.load(std::memory_order_relaxed) != lane.head.load(std::memory_order_relaxed)) return false;
+    }
+  }
+  return true;
+}
+
+// In a container the collector is killed together with the last of its processes, which this may be. Elsewhere it
+// lives on, and nothing has to be waited for.
+void AwaitWriting(const Recorder& recorder) {
+  constexpr int kMostMs = 1000;
+  constexpr char kFirstNamespace[] = "pid:[4026531836]";  // PROC_PID_INIT_INO of Linux
+  if (ReadLink("/proc/self/ns/pid") == kFirstNamespace) return;
+  for (int ms = 0; ms < kMostMs && recorder.handover.load(std::memory_order_relaxed) == Handover::kDone; ++ms) {
+    if (IsWritten(recorder.region)) return;
+    timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
 // What a job of any length is told of a recording that does not get anywhere.
 void SayWhatIsNotKept(const Recorder& recorder) {
   if (recorder.handover.load(std::memory_order_relaxed) == Handover::kPending)
@@ -107,6 +126,7 @@ void RecordExitCode(int status, void*) {
   header->exit_code = status;
   header->exit_seen.store(1, std::memory_order_release);
   AwaitHandover(*recorder);
+  AwaitWriting(*recorder);
   SayWhatIsNotKept(*recorder);
 }
 
@@ -116,6 +136,20 @@ void RegisterExitHook() {
   if (registered) return;
   registered = true;
   on_exit(RecordExitCode, nullptr);
+}
+
+uint64_t UsedAddressSpace() {
+  uint64_t pages = strtoull(ReadFirstLine("/proc/self/statm").c_str(), nullptr, 10);
+  return pages * static_cast<uint64_t>(PageSize());
+}
+
+// A program that is kept short of address space gets all of it: MPI libraries crash where a mapping fails.
+bool HasAddressSpaceToSpare() {
+  constexpr uint64_t kWanted = 8 * kRegionBytes;
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  uint64_t used = UsedAddressSpace();
+  return limit.rlim_cur > used && limit.rlim_cur - used >= kWanted;
 }
 
 bool Start() {
@@ -131,6 +165,10 @@ bool Start() {
   recorder->pid = getpid();
   recorder->launcher = ReadLauncherWords();
   g_clock = ChooseClock();
+  if (!HasAddressSpaceToSpare()) {
+    Say("the address space of this process is limited too tightly (ulimit -v): the job runs on, nothing is recorded");
+    return false;
+  }
   if (!MakeRegion(recorder)) {
     Say("no shared memory for recording (%s): the job runs on, nothing is recorded", strerror(errno));
     return false;
@@ -186,6 +224,8 @@ bool ClaimSlot(ThreadState& t) {
     // acquire: pairs with the sender's release when it freed the slot
     if (!slot->tid.compare_exchange_strong(free, tid, std::memory_order_acquire)) continue;
     for (uint32_t lane = 0; lane < kLanes; ++lane) AttachLane(&t.lane[lane], region, i, lane);
+    t.memory = &g_slot_memory[i];
+    if (t.memory->memo) t.memory->memo->Forget();
     t.slot = slot;
     return true;
   }
@@ -313,14 +353,15 @@ void ClosePoll(ThreadState& t, LaneId lane, uint64_t key) noexcept {
 }
 
 void* Scratch(ThreadState& t, uint64_t bytes) noexcept {
-  if (bytes <= t.scratch_bytes) return t.scratch;
+  SlotMemory& kept = *t.memory;
+  if (bytes <= kept.scratch_bytes) return kept.scratch;
   uint64_t size = 65536;
   while (size < bytes) size *= 2;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  if (t.scratch) munmap(t.scratch, t.scratch_bytes);
-  t.scratch = memory;
-  t.scratch_bytes = size;
+  if (kept.scratch) munmap(kept.scratch, kept.scratch_bytes);
+  kept.scratch = memory;
+  kept.scratch_bytes = size;
   return memory;
 }
 

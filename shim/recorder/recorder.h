@@ -44,6 +44,15 @@ struct PollRun {
   uint64_t next_write;  // count at which a snapshot goes into the ring
 };
 
+class StackMemo;
+
+// What a thread needs outside the region. It belongs to the slot, so that the next thread there finds it.
+struct SlotMemory {
+  void* scratch;  // grown by Scratch()
+  uint64_t scratch_bytes;
+  StackMemo* memo;  // made by CaptureStack
+};
+
 // Trivially destructible and initial-exec: usable before constructors, after destructors and in dying threads.
 struct ThreadState {
   uint64_t token;    // equals *g_live while this state belongs to the process's recorder
@@ -51,8 +60,7 @@ struct ThreadState {
   ThreadSlot* slot;  // nullptr: no slot was free, calls pass through
   LaneWriter lane[kLanes];
   PollRun poll;
-  void* scratch;  // grown by Scratch()
-  uint64_t scratch_bytes;
+  SlotMemory* memory;
 };
 
 extern thread_local ThreadState g_thread [[gnu::tls_model("initial-exec")]];

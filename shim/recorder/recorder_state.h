@@ -8,6 +8,7 @@
 
 #include "proto/ring_layout.h"
 #include "shim/recorder/identity.h"
+#include "shim/recorder/own_file.h"
 #include "shim/recorder/settings.h"
 
 namespace ddbg::shim {
@@ -18,7 +19,7 @@ enum class Handover : uint32_t { kPending, kDone, kHopeless };
 struct Recorder {
   Settings settings;
   Region region;
-  int memfd = -1;
+  OwnFile memfd;
   pid_t pid = 0;
   uint64_t generation = 0;
   LauncherWords launcher;  // read on the application's thread: it may change its environment later

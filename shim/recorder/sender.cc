@@ -53,10 +53,17 @@ class Sender {
 
  private:
   bool Reconnect() {
+    // The program has closed our descriptors. A collector that has the region reads it without them.
+    int memfd = recorder_->memfd.fd();
+    if (memfd < 0) {
+      Handover pending = Handover::kPending;
+      recorder_->handover.compare_exchange_strong(pending, Handover::kHopeless, std::memory_order_relaxed);
+      return false;
+    }
     if (hello_.empty())
       hello_ =
           EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
-    bool connected = link_.Connect(hello_, recorder_->memfd);
+    bool connected = link_.Connect(hello_, memfd);
     recorder_->handover.store(connected          ? Handover::kDone
                               : link_.hopeless() ? Handover::kHopeless
                                                  : Handover::kPending,

@@ -1,6 +1,5 @@
 #include "shim/recorder/stacks.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,15 +8,13 @@
 #include <protozero/buffer_fixed.hpp>
 
 #include "shim/recorder/say.h"
+#include "shim/recorder/stack_memo.h"
 
 namespace ddbg::shim {
-namespace {
-
-using Backtrace = int (*)(void** frames, int size);
 
 // One interned stack. `state`: 0 empty → 1 claimed → 2 known, not sent → 3 sent. Two threads that meet a new stack at
 // once may give it two ids, which does no harm.
-struct Entry {
+struct Stack {
   std::atomic<uint64_t> hash;
   std::atomic<uint32_t> state;
   uint32_t id;
@@ -25,18 +22,19 @@ struct Entry {
   uint32_t frame_count;
 };
 
+namespace {
+
 constexpr uint32_t kEntries = 1 << 17;
 constexpr uint32_t kFrames = 1 << 21;
 constexpr uint32_t kProbes = 32;
 
 struct Table {
-  Entry entries[kEntries];
+  Stack entries[kEntries];
   std::atomic<uint32_t> next_id;
   std::atomic<uint32_t> next_frame;
   uintptr_t frames[kFrames];
 };
 
-constinit Backtrace g_backtrace = nullptr;
 constinit Table* g_table = nullptr;
 constinit StackMode g_mode = StackMode::kOff;
 constinit const char* g_why = "not started";
@@ -70,12 +68,13 @@ uint64_t Hash(const uintptr_t* frames, int n) {
   return h ? h : 1;
 }
 
-bool Same(const Entry& entry, const uintptr_t* frames, int n) {
+bool Same(const Stack& entry, const uintptr_t* frames, int n) {
   return entry.frame_count == static_cast<uint32_t>(n) &&
          memcmp(&g_table->frames[entry.first_frame], frames, n * sizeof(frames[0])) == 0;
 }
 
-bool Send(ThreadState& t, const Entry& entry) {
+bool Send(ThreadState& t, const Stack& entry) {
+  if (!HasRoom(t.lane[kVitalLane], 1 + (entry.frame_count * 10 + 64) / kCellBytes)) return false;
   char bytes[kMaxFrames * 10 + 64];
   protozero::fixed_size_buffer_adaptor buffer(bytes, sizeof(bytes));
   protozero::basic_pbf_writer<protozero::fixed_size_buffer_adaptor> definition(buffer);
@@ -94,14 +93,14 @@ bool Send(ThreadState& t, const Entry& entry) {
   return PushDefinition(t, {buffer.data(), buffer.size()});
 }
 
-// What `entry` has been told; sends it if that has not worked yet.
-uint32_t Use(ThreadState& t, Entry& entry) {
+// Sends it if that has not worked yet.
+Stack* Use(ThreadState& t, Stack& entry) {
   if (entry.state.load(std::memory_order_relaxed) == 2 && Send(t, entry))
     entry.state.store(3, std::memory_order_relaxed);
-  return entry.id;
+  return &entry;
 }
 
-bool Fill(Entry& entry, const uintptr_t* frames, int n) {
+bool Fill(Stack& entry, const uintptr_t* frames, int n) {
   uint32_t first = g_table->next_frame.fetch_add(n, std::memory_order_relaxed);
   if (first + n > kFrames) {
     g_table->next_frame.store(kFrames, std::memory_order_relaxed);
@@ -115,10 +114,10 @@ bool Fill(Entry& entry, const uintptr_t* frames, int n) {
   return true;
 }
 
-uint32_t Intern(ThreadState& t, const uintptr_t* frames, int n) {
+Stack* Intern(ThreadState& t, const uintptr_t* frames, int n) {
   uint64_t hash = Hash(frames, n);
   for (uint32_t probe = 0; probe < kProbes; ++probe) {
-    Entry& entry = g_table->entries[(hash + probe) & (kEntries - 1)];
+    Stack& entry = g_table->entries[(hash + probe) & (kEntries - 1)];
     uint64_t seen = entry.hash.load(std::memory_order_relaxed);
     if (seen == hash) {
       if (entry.state.load(std::memory_order_acquire) >= 2 && Same(entry, frames, n)) return Use(t, entry);
@@ -131,19 +130,27 @@ uint32_t Intern(ThreadState& t, const uintptr_t* frames, int n) {
     return Use(t, entry);
   }
   t.slot->lost[kLossStackTableFull].fetch_add(1, std::memory_order_relaxed);
-  return 0;
+  return nullptr;
 }
 
-void* OpenUnwinder() {
-  for (const char* name : {"libunwind.so.8", "libunwind.so.1", "libunwind.so"}) {
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library) continue;
-    // LLVM's libunwind goes by the same name and has no unw_backtrace.
-    void* function = dlsym(library, "unw_backtrace");
-    if (function) return function;
-    dlclose(library);
-  }
-  return nullptr;
+// The calling thread's memory of stacks; nullptr if the system has none.
+StackMemo* MemoOf(ThreadState& t) {
+  if (t.memory->memo) return t.memory->memo;
+  void* memory = mmap(nullptr, sizeof(StackMemo), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  return t.memory->memo = static_cast<StackMemo*>(memory);
+}
+
+uint32_t Unwind(ThreadState& t) {
+  uintptr_t frames[kMaxFrames];
+  int n = Backtrace(frames, kMaxFrames), own = 0;
+  while (own < n && frames[own] >= g_own_start && frames[own] < g_own_end) ++own;
+  if (n == own) return 0;
+  Stack* entry = Intern(t, frames + own, n - own);
+  if (!entry) return 0;
+  StackMemo* memo = MemoOf(t);
+  if (memo) memo->Learn(t.guard, entry, frames + own, n - own);
+  return entry->id;
 }
 
 }  // namespace
@@ -154,9 +161,8 @@ void StartStacks(StackMode mode) noexcept {
     g_why = "switched off";
     return;
   }
-  if (!g_backtrace) g_backtrace = reinterpret_cast<Backtrace>(OpenUnwinder());
-  if (!g_backtrace) {
-    g_why = "libunwind.so.8 not found";
+  if (const char* why_not = LoadUnwinder()) {
+    g_why = why_not;
     Say("libunwind.so.8 is not installed: calls are recorded without stacks (Debian package libunwind8)");
     return;
   }
@@ -165,26 +171,19 @@ void StartStacks(StackMode mode) noexcept {
       mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     g_why = "no memory for the stack table";
-    g_backtrace = nullptr;
+    g_table = nullptr;
     return;
   }
   g_table = static_cast<Table*>(memory);  // all zero is its empty state; constructing would touch every page
   dl_iterate_phdr(FindOwnRange, reinterpret_cast<void*>(&FindOwnRange));
-  void* warm[4];
-  g_backtrace(warm, 4);
 }
 
-std::string StacksDescription() {
-  return g_backtrace && g_mode != StackMode::kOff ? "libunwind" : std::string("none: ") + g_why;
-}
+std::string StacksDescription() { return g_table ? "libunwind" : std::string("none: ") + g_why; }
 
 uint32_t CaptureStack(ThreadState& t, bool communication_level) noexcept {
-  if (!g_backtrace || g_mode == StackMode::kOff || (g_mode == StackMode::kComm && !communication_level)) return 0;
-  uintptr_t frames[kMaxFrames];
-  int n = g_backtrace(reinterpret_cast<void**>(frames), kMaxFrames);
-  int own = 0;
-  while (own < n && frames[own] >= g_own_start && frames[own] < g_own_end) ++own;
-  return n > own ? Intern(t, frames + own, n - own) : 0;
+  if (!g_table || (g_mode == StackMode::kComm && !communication_level)) return 0;
+  Stack* known = t.memory->memo ? t.memory->memo->Recall(t.guard) : nullptr;
+  return known ? Use(t, *known)->id : Unwind(t);
 }
 
 }  // namespace ddbg::shim

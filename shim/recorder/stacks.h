@@ -1,7 +1,6 @@
 // Stacks of return addresses, interned: each distinct stack gets an id and is sent once.
 //
-// libunwind is dlopen'ed RTLD_LOCAL (a direct link hijacks the host's C++ exceptions, mpi.md 0.8) before the first real
-// call, since UCX hooks memory calls during MPI_Init. Without it stacks are off and the trace says why.
+// Without libunwind stacks are off and the trace says why.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +9,6 @@
 #include "shim/recorder/recorder.h"
 
 namespace ddbg::shim {
-
-inline constexpr int kMaxFrames = 48;
 
 // On the application's thread, once a process. Never fails: steps down to no stacks.
 void StartStacks(StackMode mode) noexcept;
