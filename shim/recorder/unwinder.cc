@@ -60,6 +60,7 @@ class Cursor {
     return u_.get_reg(&cursor_, number, &value) == 0 ? value : 0;
   }
   uintptr_t stack_pointer() { return Register(UNW_X86_64_RSP); }
+  uintptr_t frame_pointer() { return Register(UNW_X86_64_RBP); }
   uintptr_t instruction() { return Register(UNW_REG_IP); }
 
   bool IsSignalFrame() { return u_.is_signal_frame(&cursor_) != 0; }
@@ -116,18 +117,19 @@ int FindStackWords(uintptr_t frame, const uintptr_t* returns_to, int count, Stac
   if (cursor.stack_pointer() != frame + 2 * kWord) return 0;
   int n = 0;
   words[n++] = word_at(frame + kWord);
-  words[n++] = word_at(frame);
   for (int i = 0;; ++i) {
     if (cursor.instruction() != returns_to[i] || cursor.IsSignalFrame()) return 0;
-    uintptr_t inner = cursor.stack_pointer(), saved_inner = cursor.SavedFramePointer();
+    uintptr_t inner = cursor.stack_pointer(), pointer = cursor.frame_pointer(), saved = cursor.SavedFramePointer();
     if (i + 1 == count || !cursor.Step()) return i + 1 == count ? n : 0;
-    uintptr_t outer = cursor.stack_pointer(), saved = cursor.SavedFramePointer();
+    uintptr_t outer = cursor.stack_pointer();
     if (outer <= inner) return 0;
+    // The register is of use to a frame only if it points into it; else it holds a value like any other.
+    if (pointer >= inner && pointer < outer) {
+      if (saved == 0 || saved >= outer) return 0;
+      words[n++] = word_at(saved);
+    }
     words[n++] = word_at(outer - kWord);
     if (words[n - 1].value != returns_to[i + 1]) return 0;
-    if (saved == saved_inner) continue;
-    if (saved < inner || saved >= outer) return 0;
-    words[n++] = word_at(saved);
   }
 }
 #else

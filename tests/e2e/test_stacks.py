@@ -1,4 +1,5 @@
 """Each call has the stack it was made from."""
+import json
 import subprocess
 
 
@@ -10,7 +11,8 @@ def test_stacks_that_resemble_each_other(bench, build, openmpi):
                               cwd=bench.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         bench.stop_collectors()
-        barriers = sorted((e for e in bench.events("stacks", "--call", "MPI_Barrier")), key=lambda e: e["t_ns"])
+        listed = bench.ddbg("events", "stacks", "--json", "--call", "MPI_Barrier").stdout
+        barriers = sorted(map(json.loads, listed.splitlines()), key=lambda event: event["t_ns"])
         expected = done.stdout.split()
         assert len(barriers) == len(expected) > 5000
         for event, path in zip(barriers, expected):
