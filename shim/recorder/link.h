@@ -2,6 +2,8 @@
 // Sender thread only. Never blocks longer than the poll it is given.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <string>
 
@@ -32,7 +34,7 @@ class Link {
  private:
   bool Open();
   bool Handshake(const std::string& hello, int memfd);
-  bool SendBytes(const void* bytes, size_t size);
+  bool SendParts(iovec* parts, size_t count);
   void Close();
   void StartCollectorIfDue();
 

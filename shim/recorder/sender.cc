@@ -22,10 +22,12 @@ namespace ddbg::shim {
 namespace {
 
 constexpr int64_t kMinPauseNs = 1'000'000;
-constexpr int64_t kMaxPauseNs = 20'000'000;
+// Each waking takes a core from a rank that may have one to itself, and the others wait for that rank.
+constexpr int64_t kMaxPauseNs = 50'000'000;
 // A drain should find a lane about this full; the rest is for bursts and for what the collector has not written yet.
 constexpr double kWantedFill = 0.125;
 constexpr int64_t kHouseworkNs = 1'000'000'000;
+constexpr size_t kFrameBytes = 64 << 10;  // a frame is sent at this size
 constexpr size_t kStackBytes = 512 * 1024;
 
 class Sender {
@@ -99,7 +101,8 @@ class Sender {
     }
   }
 
-  // The fullest lane found, as a part of its capacity.
+  // All lanes into as few frames as possible: each wakes the collector. The fullest lane found, as a part of its
+  // capacity.
   double Drain() {
     double fullest = 0;
     TickMapper mapper = MakeTickMapper(*recorder_->region.header());
@@ -108,9 +111,9 @@ class Sender {
       for (uint32_t lane = 0; lane < kLanes; ++lane) {
         double fill = DrainLane(i, lane, mapper);
         fullest = fill > fullest ? fill : fullest;
-        if (link_.state() == Link::State::kDown) return fullest;
       }
     }
+    SendChunk();
     return fullest;
   }
 
@@ -119,14 +122,20 @@ class Sender {
     // acquire: pairs with the release in Push
     uint64_t head = lane.head.load(std::memory_order_acquire), sent = lane.sent.load(std::memory_order_relaxed);
     double fill = static_cast<double>(head - sent) / static_cast<double>(kLaneCells[lane_id]);
-    while (sent < head) {
-      chunk_.clear();
+    while (sent < head && link_.state() == Link::State::kUp) {
       uint64_t got_to = EncodeLane(recorder_->region, slot, lane_id, sent, head, mapper, &chunk_);
-      if (got_to == sent || !link_.Send(chunk_)) break;
+      if (got_to == sent) break;
       sent = got_to;
+      // Ahead of the sending: if that fails, the next connection begins at what was written.
       lane.sent.store(sent, std::memory_order_relaxed);
+      if (chunk_.size() >= kFrameBytes) SendChunk();
     }
     return fill;
+  }
+
+  void SendChunk() {
+    if (!chunk_.empty()) link_.Send(chunk_);
+    chunk_.clear();
   }
 
   // Often when there is much, seldom when there is little.

@@ -20,10 +20,10 @@ struct StackWord {
   uintptr_t value;
 };
 
-// The words that decide what is unwound from `frame` on: its return address, those of the `count` frames above it, which
-// must return to `returns_to`, and where a frame is found by its frame pointer the word in which that was saved. `words`
-// has room for 2 * count. Returns how many there are; 0 if not all of them are known: another architecture, a signal
-// handler's frame, not the same stack.
+// The words that decide what is unwound from `frame` on: its return address, those of the `count` frames above it,
+// which must return to `returns_to`, and where a frame is found by its frame pointer the word in which that was saved.
+// `words` has room for 2 * count. Returns how many there are; 0 if not all of them are known: another architecture, a
+// signal handler's frame, not the same stack.
 int FindStackWords(uintptr_t frame, const uintptr_t* returns_to, int count, StackWord* words) noexcept;
 
 }  // namespace ddbg::shim
