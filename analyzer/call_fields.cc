@@ -50,7 +50,7 @@ CallFields FieldsOfEnded(const Call& call, CallFields fields) {
 }
 
 CallFields FieldsOfCompletionCall(const Call& call, CallFields fields) {
-  fields.polls = call.flags & kFlagNothingDone;
+  fields.polls = (call.flags & kFlagNothingDone) && call.count > 0;  // 0: a wait on null requests
   CallShape shape = call.info().shape;
   fields.requests = !fields.polls && (shape == CallShape::All || shape == CallShape::Some);
   if (call.open() || fields.polls || fields.requests) return fields;

@@ -17,7 +17,7 @@ def start(bench, program, number):
     log = bench.folder / ("log-%d" % number)
     environment = bench.environment(LD_PRELOAD=str(bench.library), DDBG_RUN_ID="kill-%d" % number,
                                     DDBG_TEST_NUMBER=str(number))
-    process = subprocess.Popen([str(program), "--log", str(log)], env=environment, cwd=bench.work,
+    process = subprocess.Popen([str(program), "--log", str(log), "--pause-us", "50"], env=environment, cwd=bench.work,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return process, log.with_name(log.name + ".0")
 
@@ -47,6 +47,7 @@ def test_killed_200_times(bench, build, openmpi):
         for number, (process, log) in enumerate(batch, first):
             wait_until(lambda: ended(bench, number), "run %d has no end in its trace (seed %d)" % (number, seed))
             events = bench.calls("kill-%d" % number)
+            assert not any(rank["lost"] for rank in bench.info("kill-%d" % number)["ranks"]), "the ring was full"
             assert_nothing_lost(events, log, 0)
             calls += log.stat().st_size // LINE_BYTES
             log.unlink()

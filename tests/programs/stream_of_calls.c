@@ -1,6 +1,7 @@
 // Calls as fast as it can and, after each call has returned, appends one line of 32 bytes to its own file by one
 // write(2): what a SIGKILL leaves there is what had returned. --log PREFIX: the files are PREFIX.<rank>.
 // --block-rank R --block-after N: after N rounds rank R calls nothing more, so the others are inside a call.
+// --pause-us N: sleeps so long after each round, so that a busy machine keeps up with recording.
 // A line: number of the call on this rank from 0, its name, and for a collective its number on the world.
 #include <fcntl.h>
 #include <mpi.h>
@@ -44,8 +45,10 @@ int main(int argc, char** argv) {
   if (log_file < 0) abort();
   int block_after =
       rank == NumberAfter(argc, argv, "--block-rank", -1) ? NumberAfter(argc, argv, "--block-after", 100) : -1;
+  int pause_us = NumberAfter(argc, argv, "--pause-us", 0);
   for (int round = 0; round < 10000000; ++round) {
     while (round == block_after) pause();
+    if (pause_us) usleep((useconds_t)pause_us);
     one_round(rank, size);
   }
   MPI_Finalize();
