@@ -78,6 +78,13 @@ int SignalOf(const Death& death) {
   return IsFromUser(signal) || signal == SIGTERM || signal == SIGKILL ? signal : 0;
 }
 
+// In one call for long when it ended. Who is killed then was no part of what had gone wrong before; and one who kills
+// them all, a launcher at Ctrl-C among them, may be interrupted between the first and the second.
+bool WasStuck(const Process& process, const Situation& s) {
+  constexpr int64_t kLongNs = 1'000'000'000;
+  return s.open_call != kNoIndex && process.end.t_ns - process.calls[s.open_call].start_ns >= kLongNs;
+}
+
 // Everyone who was still there died by the same signal at about the same time.
 bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<Death>& deaths) {
   size_t there = 0;
@@ -93,7 +100,8 @@ bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<
   if (IsFromUser(signal)) return true;
   if (deaths.size() == 1) return run.processes.size() == 1 && signal != SIGKILL;
   const ProcessEnd& first = run.processes[deaths[0].process].end;
-  if (first.peers > 0 && first.peers_running == first.peers) return false;
+  bool went_alone = first.peers > 0 && first.peers_running == first.peers;
+  if (went_alone && !WasStuck(run.processes[deaths[0].process], all.of[deaths[0].process])) return false;
   if (first.peers > 0 && first.peers_running == 0) return true;
   return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs;
 }
