@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import wait_until
 from launchers import PROGRAMS
 
 LIVES = re.findall(r'\{"(\w+)", ', (PROGRAMS / "life.cc").read_text())
@@ -94,7 +95,7 @@ def test_few_descriptors(bench, build, openmpi):
     assert any(event["call"] == "MPI_Allreduce" for event in bench.calls())
 
 
-@pytest.mark.parametrize("mebibytes", [160, 300, 500])
+@pytest.mark.parametrize("mebibytes", [300, 500, 1000])
 def test_little_address_space(bench, build, openmpi, mebibytes):
     """No room for the region: one sentence at most, and the job runs as it would."""
     assert_lives_the_same(bench, [build(openmpi, "life.cc", "-std=c++17"), "longjmp"], said=["nothing is recorded"],
@@ -202,12 +203,12 @@ def test_setuid_program(bench, as_root, tmp_path):
     assert live(bench, [program, "-u"], preload=True)[:2] == live(bench, [program, "-u"], preload=False)[:2]
 
 
-def test_signals_end_it_as_they_would(bench, build, openmpi):
+def test_signals_end_it_as_they_would(bench, build, mpich):
+    """Not with Open MPI, whose process alone has a daemon of its own that sometimes outlives it."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         for preload in (False, True):
-            job = bench.start([build(openmpi, "stream_of_calls.c"), "--log", bench.folder / "log"],
+            job = bench.start([build(mpich, "stream_of_calls.c"), "--log", bench.folder / "log"],
                               **({"LD_PRELOAD": str(bench.library)} if preload else {}))
-            from harness import wait_until
             wait_until(lambda: (bench.folder / "log.0").exists() and (bench.folder / "log.0").stat().st_size > 3000, "no calls")
             job.signal(number)
             assert job.wait() == -number
