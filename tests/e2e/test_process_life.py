@@ -3,14 +3,12 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness import wait_until
 from launchers import PROGRAMS
 
 LIVES = re.findall(r'\{"(\w+)", ', (PROGRAMS / "life.cc").read_text())
@@ -201,15 +199,3 @@ def test_setuid_program(bench, as_root, tmp_path):
     os.chown(program, 65534, 65534)
     program.chmod(0o4755)
     assert live(bench, [program, "-u"], preload=True)[:2] == live(bench, [program, "-u"], preload=False)[:2]
-
-
-def test_signals_end_it_as_they_would(bench, build, mpich):
-    """Not with Open MPI, whose process alone has a daemon of its own that sometimes outlives it."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        for preload in (False, True):
-            job = bench.start([build(mpich, "stream_of_calls.c"), "--log", bench.folder / "log"],
-                              **({"LD_PRELOAD": str(bench.library)} if preload else {}))
-            wait_until(lambda: (bench.folder / "log.0").exists() and (bench.folder / "log.0").stat().st_size > 3000, "no calls")
-            job.signal(number)
-            assert job.wait() == -number
-            (bench.folder / "log.0").unlink()
