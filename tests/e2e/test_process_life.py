@@ -123,7 +123,6 @@ def test_namespaces(bench, build, openmpi, as_root, kind):
 def test_no_writable_tmp(bench, build, openmpi, as_root):
     """No /tmp for the socket: said once; Open MPI itself is given another place."""
     script = "mount -t tmpfs -o ro,size=64k none /tmp && LD_PRELOAD=$PRELOAD TMPDIR=/dev/shm DDBG_SOCKET= $LIFE fork"
-    program = bench.work / "life"
     shutil.copy(build(openmpi, "life.cc", "-std=c++17"), Path("/dev/shm") / ("life-" + bench.token))
     library = Path("/dev/shm") / ("ddbg-" + bench.token)
     shutil.copytree(bench.prefix, library)
