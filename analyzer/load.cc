@@ -28,18 +28,20 @@ void SettleEnd(Process* process) {
 }
 
 // Has the file been written to within the last second?
-bool IsFresh(const std::string& path) {
+bool IsFresh(const struct stat& file) {
   constexpr int64_t kFreshNs = 1'000'000'000;
-  struct stat file;
-  if (stat(path.c_str(), &file) != 0) return false;
   return RealtimeNs() - (file.st_mtim.tv_sec * int64_t{1'000'000'000} + file.st_mtim.tv_nsec) < kFreshNs;
 }
 
 // A process that has just ended: the collector is about to write the last of it, and how it ended.
 void AwaitEnd(Process* process) {
   constexpr auto kPause = std::chrono::milliseconds(20);
-  while (process->end.how == ProcessEnd::kGone && !process->end.recorded && IsFresh(process->file)) {
-    std::this_thread::sleep_for(kPause);
+  off_t loaded_bytes = -1;  // not known: the file may have grown since it was loaded
+  struct stat file;
+  for (; process->end.how == ProcessEnd::kGone && !process->end.recorded; std::this_thread::sleep_for(kPause)) {
+    if (stat(process->file.c_str(), &file) != 0 || !IsFresh(file)) return;
+    if (file.st_size == loaded_bytes) continue;
+    loaded_bytes = file.st_size;
     Result<Process> again = LoadProcess(process->file);
     if (!again) return;
     SettleEnd(&*again);

@@ -85,6 +85,9 @@ struct ProcessEnd {
   uint32_t peers = 0;          // other processes of the run on its node when it began to end; 0: not looked at
   uint32_t peers_running = 0;  // and how many of them were unharmed
   bool recorded = false;       // the file says so; else loading concluded it
+
+  // It went down while all others on its node were unharmed.
+  bool went_alone() const { return peers > 0 && peers_running == peers; }
 };
 
 struct KeyValue {

@@ -100,8 +100,7 @@ bool IsStopFromOutside(const Run& run, const Situations& all, const std::vector<
   if (IsFromUser(signal)) return true;
   if (deaths.size() == 1) return run.processes.size() == 1 && signal != SIGKILL;
   const ProcessEnd& first = run.processes[deaths[0].process].end;
-  bool went_alone = first.peers > 0 && first.peers_running == first.peers;
-  if (went_alone && !WasStuck(run.processes[deaths[0].process], all.of[deaths[0].process])) return false;
+  if (first.went_alone() && !WasStuck(run.processes[deaths[0].process], all.of[deaths[0].process])) return false;
   if (first.peers > 0 && first.peers_running == 0) return true;
   return deaths.back().t_ns - deaths[0].t_ns <= kTogetherNs;
 }

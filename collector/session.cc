@@ -69,6 +69,7 @@ Result<void> Session::Adopt(std::shared_ptr<Connection> connection, const Client
   connection_ = std::move(connection);
   connection_->SetOwner(this);
   detached_ns_ = 0;
+  sign_ns_ = 0;                                                                // it was none
   if (hello_chunk != hello_chunk_) sink_.pending().bytes.append(hello_chunk);  // it has learned something meanwhile
   hello_chunk_ = hello_chunk;
   Note(NoteKind::kClientResumed, "the process connected again");
@@ -220,7 +221,7 @@ void Session::Stop() {
   if (ended_ns_ == 0) {
     DrainRegion();
   } else if (ReadToEnd() && !end_added_) {
-    AddProcessEnd(watch_.Ending().value_or(EndingFromExitRecord(region_.region())));
+    AddProcessEnd(HowItEnded().value_or(EndingFromExitRecord(region_.region())));
   }
   Note(NoteKind::kCollectorStopped, "the collector was told to end");
   sink_.FlushNow();

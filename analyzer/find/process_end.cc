@@ -160,7 +160,7 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.proof = Proof::kOwnEnd;
     Place(context, i, &finding);
     finding.evidence = Waiters(context, i);
-    if (end.peers > 0 && end.peers_running == end.peers) {
+    if (end.went_alone()) {
       finding.evidence.insert(finding.evidence.begin(), WentAlone(end.peers));
       // One who kills them all may be interrupted between the first and the second.
       if (end.how == ProcessEnd::kSignaled && end.code == SIGKILL) finding.confidence = 0.9;

@@ -105,8 +105,9 @@ void AwaitWriting(const Recorder& recorder) {
   constexpr int kMostMs = 1000;
   constexpr char kFirstNamespace[] = "pid:[4026531836]";  // PROC_PID_INIT_INO of Linux
   if (ReadLink("/proc/self/ns/pid") == kFirstNamespace) return;
+  const std::atomic<int32_t>& write_error = recorder.region.header()->write_error;
   for (int ms = 0; ms < kMostMs && recorder.handover.load(std::memory_order_relaxed) == Handover::kDone; ++ms) {
-    if (IsWritten(recorder.region)) return;
+    if (write_error.load(std::memory_order_relaxed) != 0 || IsWritten(recorder.region)) return;
     timespec millisecond{0, 1'000'000};
     nanosleep(&millisecond, nullptr);
   }

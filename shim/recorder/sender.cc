@@ -22,8 +22,8 @@ namespace ddbg::shim {
 namespace {
 
 constexpr int64_t kMinPauseNs = 1'000'000;
-// Longer would spare the cores, each waking taking one from a rank; but a burst of 800,000 collectives a second must fit
-// into a lane until then.
+// Longer would spare the cores, each waking taking one from a rank; but a burst of 800,000 collectives a second must
+// fit into a lane until then.
 constexpr int64_t kMaxPauseNs = 20'000'000;
 // A drain should find a lane about this full; the rest is for bursts and for what the collector has not written yet.
 constexpr double kWantedFill = 0.125;

@@ -125,7 +125,7 @@ int FindStackWords(uintptr_t frame, const uintptr_t* returns_to, int count, Stac
     if (outer <= inner) return 0;
     // The register is of use to a frame only if it points into it; else it holds a value like any other.
     if (pointer >= inner && pointer < outer) {
-      if (saved == 0 || saved >= outer) return 0;
+      if (saved < frame || saved >= outer) return 0;
       words[n++] = word_at(saved);
     }
     words[n++] = word_at(outer - kWord);

@@ -57,7 +57,11 @@ class Machine:
                                 LTTNG_HOME=str(self.folder), EZTRACE_TRACE_DIR=str(self.folder / "eztrace"))
         self.collector = self.start([PREFIX / "bin/ddbg-collector", "--foreground", "--socket", self.socket,
                                      "--idle-seconds", "3600"])
+        end = time.monotonic() + 60
         while not self.socket.exists():
+            if time.monotonic() > end:
+                self.close()
+                sys.exit("bench: the collector does not listen at %s" % self.socket)
             time.sleep(0.01)
 
     def start(self, command):
@@ -134,7 +138,6 @@ def per_call(machine, rounds, peers):
             frames, before, environment = modes[name]
             if name == "ring full":
                 machine.collector.send_signal(signal.SIGSTOP)
-                environment = dict(environment, DDBG_BENCH_FILL="1")
             output = machine.run(before + [program, frames - FRAMES_BELOW], **environment)
             machine.collector.send_signal(signal.SIGCONT)
             for call, ns in re.findall(r"^(MPI_\w+) ([\d.]+)$", output, re.MULTILINE):

@@ -93,6 +93,30 @@ TEST_F(CollectorSession, KeepsEverythingAtWhateverInstantAProcessIsKilled) {
   }
 }
 
+TEST_F(CollectorSession, TellsWhoWentDownAloneFromThoseThatWereKilledTogether) {
+  FakeProcess other(dir_ / "sock", {dir_ / "runs", 1});
+  FakeProcess third(dir_ / "sock", {dir_ / "runs", 2});
+  auto end_of = [&](int rank) {
+    std::string file = dir_ / ("runs/run/a0/rank-0000" + std::to_string(rank) + ".ddbg");
+    EXPECT_TRUE(WaitUntil([&] { return !DecodedTrace(file).ends.empty(); }));
+    return DecodedTrace(file).ends.at(0);
+  };
+  for (FakeProcess* process : {&process_, &other, &third}) ASSERT_EQ(process->Connect(), '1');
+  process_.Kill(SIGKILL);
+  process_.Reap();
+  proto::ProcessEnd alone = end_of(0);
+  EXPECT_EQ(alone.peers(), 2u);
+  EXPECT_EQ(alone.peers_running(), 2u);
+
+  collector_.Signal(SIGSTOP);  // so that it sees none of them before all are killed
+  other.Kill(SIGKILL);
+  third.Kill(SIGKILL);
+  other.Reap();
+  third.Reap();
+  collector_.Signal(SIGCONT);
+  for (int rank : {1, 2}) EXPECT_EQ(end_of(rank).peers_running(), 0u);
+}
+
 TEST_F(CollectorSession, BeginsWithTheProcessAlone) {
   ASSERT_EQ(process_.Connect(), '1');
   pid_t pid = process_.pid();
