@@ -26,56 +26,112 @@ const Member* MemberOfRank(const Context& context, const CommGroup& group, int32
   return nullptr;
 }
 
-bool IsCulprit(const Finding& finding, int32_t rank) {
-  return std::find(finding.culprit_ranks.begin(), finding.culprit_ranks.end(), rank) != finding.culprit_ranks.end();
+bool Has(const std::vector<int32_t>& ranks, int32_t rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-// Any member that is not blamed stands for the rest; the longest path says most.
-const Member* Reference(const Context& context, const CommGroup& group, const Finding& finding) {
+// Any member that is not blamed stands for the rest; the longest path says most. Where two ranks disagree, neither is
+// the majority and each stands for the other.
+const Member* Reference(const Context& context, const CommGroup& group, const std::vector<int32_t>& culprits) {
   const Member* best = nullptr;
   for (const Member& member : group.members)
-    if (!IsCulprit(finding, context.rank(member.process)) && (!best || member.calls.size() > best->calls.size()))
+    if (!Has(culprits, context.rank(member.process)) && (!best || member.calls.size() > best->calls.size()))
       best = &member;
-  return best;
+  return !best && culprits.size() == 2 ? MemberOfRank(context, group, culprits[1]) : best;
+}
+
+// Who went which way where two members parted.
+struct Parting {
+  const Member *left, *right;                  // the two
+  std::vector<int32_t> went_left, went_right;  // world ranks, ascending
+  size_t unknown = 0;                          // members that were not traced or not seen that far yet
+  Shift shift;                                 // of `left` against `right`
+
+  bool tie() const { return went_left.size() == went_right.size(); }
+  void Turn() {
+    std::swap(left, right);
+    std::swap(went_left, went_right);
+    shift.in_longer = !shift.in_longer;
+  }
+};
+
+Parting VoteAt(Context& context, const CommGroup& group, const Member& left, const Member& right, const Shift& shift) {
+  Parting parting{&left, &right, {}, {}, group.size - std::min<size_t>(group.size, group.members.size()), shift};
+  Step to_left = Path(context, left)[shift.at], to_right = Path(context, right)[shift.at];
+  for (const Member& member : group.members) {
+    std::vector<Step> path = Path(context, member);
+    if (path.size() <= shift.at) {
+      ++parting.unknown;
+      continue;
+    }
+    const Step& step = path[shift.at];
+    if (step.call == to_left.call && step.site == to_left.site)
+      parting.went_left.push_back(context.rank(member.process));
+    else if (step.call == to_right.call && step.site == to_right.site)
+      parting.went_right.push_back(context.rank(member.process));
+  }
+  return parting;
+}
+
+std::string PlaceOr(const std::string& line) { return line.empty() ? "an unknown place" : line; }
+
+// The finding, moved to the place of parting; `left` are those who left the path, or on a tie made more calls.
+void Move(Context& context, const Parting& parting, Finding* finding) {
+  const Shift& shift = parting.shift;
+  size_t own = parting.left->At(shift.at), theirs = parting.right->At(shift.at);
+  size_t process = parting.left->process, peer = parting.right->process;
+  std::string name = CallName(context.process(process), context.call(process, own));
+  std::string peer_name = CallName(context.process(peer), context.call(peer, theirs));
+  bool same_call = context.call(process, own).call == context.call(peer, theirs).call;
+  std::string line = context.Line(process, own), peer_line = context.Line(peer, theirs);
+  finding->evidence.insert(finding->evidence.begin(), "what came of it: " + finding->summary);
+  finding->first = context.Event(process, own);
+  finding->first.field = same_call ? "call site" : "call";
+  finding->first.actual = same_call ? line : name;
+  finding->first.expected = same_call ? peer_line : peer_name;
+  finding->kind = same_call ? "callsite_mismatch" : "collective_mismatch";
+  finding->failure_class.clear();
+  finding->proof = Proof::kMismatch;
+  finding->culprit_ranks = parting.went_left;
+  std::string calls = fmt::format("{} collective{}", shift.length, shift.length == 1 ? "" : "s");
+  std::string where = fmt::format(
+      "{} called {} from {}, where {} called {} from {}", RankList(parting.went_left), context.Describe(process, own),
+      PlaceOr(line), parting.tie() ? RankList(parting.went_right) : "its peers", peer_name, PlaceOr(peer_line));
+  if (parting.tie()) {
+    finding->culprit_ranks.insert(finding->culprit_ranks.end(), parting.went_right.begin(), parting.went_right.end());
+    std::sort(finding->culprit_ranks.begin(), finding->culprit_ranks.end());
+    finding->summary = fmt::format("{}: either {} made {} too many from there on, or {} left as many out.", where,
+                                   RankList(parting.went_left), calls, RankList(parting.went_right));
+    finding->confidence = std::min(finding->confidence, 0.7);
+    return;
+  }
+  finding->summary =
+      fmt::format("{}: it made {} {} than they did from there on.", where, calls, shift.in_longer ? "more" : "fewer");
+  if (same_call && shift.length > 1) finding->confidence = std::min(finding->confidence, 0.9);
+  if (parting.went_right.size() <= parting.went_left.size() + parting.unknown) {
+    finding->confidence = std::min(finding->confidence, 0.7);
+    finding->evidence.push_back(fmt::format(
+        "{} of the communicator's {} members {} not known that far", parting.unknown,
+        parting.unknown + parting.went_left.size() + parting.went_right.size(), parting.unknown == 1 ? "is" : "are"));
+  }
 }
 
 }  // namespace
 
 void ExplainByShift(Context& context, const CommGroup& group, size_t seq, Finding* finding) {
-  const Member* reference = Reference(context, group, *finding);
-  // Two ranks that disagree: neither is the majority, each stands for the other.
-  if (!reference && finding->culprit_ranks.size() == 2)
-    reference = MemberOfRank(context, group, finding->culprit_ranks[1]);
+  const Member* reference = Reference(context, group, finding->culprit_ranks);
   const Member* culprit =
       finding->culprit_ranks.empty() ? nullptr : MemberOfRank(context, group, finding->culprit_ranks[0]);
   if (!reference || !culprit) return;
   Shift shift = FindShift(Path(context, *culprit), Path(context, *reference));
   if (!shift.found || shift.at > seq) return;
-  size_t own = culprit->At(shift.at), theirs = reference->At(shift.at);
-  if (own == kNoIndex || theirs == kNoIndex) return;
-  bool same_call = context.call(culprit->process, own).call == context.call(reference->process, theirs).call;
-  std::string later = finding->summary;
-  std::string field = finding->first.field, line = context.Line(culprit->process, own),
-              their_line = context.Line(reference->process, theirs);
-  finding->first = context.Event(culprit->process, own);
-  finding->first.field = same_call ? "call site" : "call";
-  finding->first.actual =
-      same_call ? line : CallName(context.process(culprit->process), context.call(culprit->process, own));
-  finding->first.expected =
-      same_call ? their_line : CallName(context.process(reference->process), context.call(reference->process, theirs));
-  finding->kind = same_call ? "callsite_mismatch" : "collective_mismatch";
-  finding->failure_class.clear();
-  finding->proof = Proof::kMismatch;
-  finding->summary = fmt::format(
-      "{} called {} from {}, where its peers called {} from {}: it made {} collective{} {} than they did from there "
-      "on.",
-      RankList(finding->culprit_ranks), context.Describe(culprit->process, own),
-      line.empty() ? "an unknown place" : line,
-      CallName(context.process(reference->process), context.call(reference->process, theirs)),
-      their_line.empty() ? "an unknown place" : their_line, shift.length, shift.length == 1 ? "" : "s",
-      shift.in_longer ? "more" : "fewer");
-  finding->evidence.insert(finding->evidence.begin(), "what came of it: " + later);
-  if (same_call && shift.length > 1) finding->confidence = std::min(finding->confidence, 0.9);
+  if (culprit->At(shift.at) == kNoIndex || reference->At(shift.at) == kNoIndex) return;
+  Parting parting = VoteAt(context, group, *culprit, *reference, shift);
+  // Who is out of step now need not be who left the path: a rank that made one collective too many waits alone.
+  if (parting.went_left.size() > parting.went_right.size() || (parting.tie() && !shift.in_longer)) parting.Turn();
+  // One against one, and those who would decide it are not known yet: what shows now is all that is certain.
+  if (parting.tie() && parting.unknown > 0) return;
+  Move(context, parting, finding);
 }
 
 }  // namespace ddbg::analyzer

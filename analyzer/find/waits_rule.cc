@@ -138,7 +138,8 @@ class WaitsRule {
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(each), context_.WhereIs(each)));
     finding.confidence = permanent ? 0.95 : 0.6;
     MarkInterpreterExit(target, &finding);
-    if (waiter.edge.kind == WaitKind::kCollective) Explain(waiter, waiting_ranks, &finding);
+    const CommGroup* group = context_.matching.Group(waiter.edge.comm_uid);
+    if (group && waiter.edge.kind == WaitKind::kCollective) ExplainByShift(context_, *group, waiter.edge.seq, &finding);
     findings_.push_back(std::move(finding));
   }
 
@@ -148,17 +149,6 @@ class WaitsRule {
     finding->evidence.push_back(
         "its MPI_Finalize was called while the process was exiting, not by the program's own text: the main program "
         "ended first, as after an uncaught exception or an early return");
-  }
-
-  // Those who wait may be the ones who left the path: a rank that made one collective too many waits alone.
-  void Explain(const Waiter& waiter, const std::vector<int32_t>& waiting_ranks, Finding* finding) {
-    const CommGroup* group = context_.matching.Group(waiter.edge.comm_uid);
-    if (!group) return;
-    bool waiters_are_few = waiting_ranks.size() < finding->culprit_ranks.size();
-    Finding moved = *finding;
-    if (waiters_are_few) moved.culprit_ranks = waiting_ranks;
-    ExplainByShift(context_, *group, waiter.edge.seq, &moved);
-    if (moved.kind != finding->kind) *finding = std::move(moved);
   }
 
   // From each waiting process along first edges that lead to waiting ones: where a walk comes back is a cycle.
