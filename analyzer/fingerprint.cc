@@ -20,14 +20,23 @@ struct Hash {
   void Add(uint64_t word) { Add(std::string_view(reinterpret_cast<const char*>(&word), sizeof(word))); }
 };
 
-// Calls fn(module, offset) for each frame of the application, innermost first.
+// Calls fn(place, number) for each frame of the application, innermost first: file and offset, then Python's functions
+// and lines.
 template <typename Fn>
 void ForEachApplicationFrame(const Process& process, uint32_t stack_id, Fn&& fn) {
   auto stack = process.stacks_by_id.find(stack_id);
   if (stack == process.stacks_by_id.end()) return;
   for (uint64_t address : stack->second) {
     const Module* module = FindModule(process, address - 1);
-    if (module && RoleOfModule(module->path) == ModuleRole::kApplication) fn(*module, address - module->bias);
+    if (module && RoleOfModule(module->path) == ModuleRole::kApplication)
+      fn(ModuleIdentity(*module), address - module->bias);
+  }
+  auto python = process.python_by_stack_id.find(stack_id);
+  if (python == process.python_by_stack_id.end()) return;
+  for (const PythonFrame& frame : python->second) {
+    auto code = process.python_codes.find(frame.code);
+    if (code == process.python_codes.end() || IsPythonLibrary(code->second.file)) continue;
+    fn(std::string(BaseName(code->second.file)) + ":" + code->second.name, static_cast<uint64_t>(frame.line));
   }
 }
 
@@ -35,21 +44,20 @@ void ForEachApplicationFrame(const Process& process, uint32_t stack_id, Fn&& fn)
 
 std::vector<SiteFrame> NormalizedStack(const Process& process, uint32_t stack_id) {
   std::vector<SiteFrame> frames;
-  ForEachApplicationFrame(process, stack_id, [&](const Module& module, uint64_t offset) {
-    frames.push_back({ModuleIdentity(module), offset});
+  ForEachApplicationFrame(process, stack_id, [&](const std::string& place, uint64_t number) {
+    frames.push_back({place, number});
   });
   return frames;
 }
 
 uint64_t SiteKey(const Process& process, uint32_t stack_id) {
   Hash hash;
-  bool any = false;
-  ForEachApplicationFrame(process, stack_id, [&](const Module& module, uint64_t offset) {
-    hash.Add(ModuleIdentity(module));
-    hash.Add(offset);
-    any = true;
-  });
-  if (!any) return 0;
+  std::vector<SiteFrame> frames = NormalizedStack(process, stack_id);
+  if (frames.empty()) return 0;
+  for (const SiteFrame& frame : frames) {
+    hash.Add(frame.module);
+    hash.Add(frame.offset);
+  }
   return hash.value ? hash.value : 1;
 }
 

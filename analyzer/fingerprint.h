@@ -1,5 +1,6 @@
 // Call sites that can be compared between processes: address-space randomisation gives each process other addresses,
-// so a site is a list of (file, offset). No symbols are needed. Pure functions.
+// so a site is a list of (file, offset), and in Python of (file and function, line). No symbols are needed. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 namespace ddbg::analyzer {
 
 struct SiteFrame {
-  std::string module;   // build-id (raw bytes), or the path of a file without one
-  uint64_t offset = 0;  // of the return address, bias taken off
+  std::string module;   // build-id (raw bytes), or the path of a file without one; "train.py:step" in Python
+  uint64_t offset = 0;  // of the return address, bias taken off; Python: line
   bool operator==(const SiteFrame&) const = default;
 };
 

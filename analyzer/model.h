@@ -69,6 +69,20 @@ struct Module {
   std::string build_id;  // raw bytes
 };
 
+// A function of a Python program.
+struct PythonCode {
+  std::string name;  // qualified since 3.11
+  std::string file;
+  int first_line = 0;
+};
+
+// One frame of the CPython interpreter.
+struct PythonFrame {
+  uint32_t code = 0;  // id of a PythonCode
+  int line = 0;
+  bool called_from_c = false;  // the outermost of one evaluation
+};
+
 // What an open Wait* or Test* is waiting for.
 struct OpenDetail {
   std::vector<uint64_t> requests;  // operation numbers, the first few
@@ -115,6 +129,9 @@ struct Process {
   std::unordered_map<uint32_t, Communicator> comms;
   std::unordered_map<uint32_t, Datatype> dtypes;
   std::unordered_map<uint32_t, std::vector<uint64_t>> stacks_by_id;  // return addresses, innermost first
+  std::unordered_map<uint32_t, std::vector<PythonFrame>>
+      python_by_stack_id;  // innermost first; only where there are any
+  std::unordered_map<uint32_t, PythonCode> python_codes;
   std::unordered_map<uint32_t, uint32_t> tid_by_thread;
   std::vector<Module> modules;
   ProcessEnd end;
@@ -150,6 +167,8 @@ struct Frame {
   std::string module;    // base name of the file it lies in
   uint64_t offset = 0;   // address within the module (bias taken off)
   bool inlined = false;
+  bool python = false;         // of an interpreted function: no address, module or offset
+  bool called_from_c = false;  // python: the outermost of one evaluation
 };
 
 }  // namespace ddbg::analyzer

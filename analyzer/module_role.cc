@@ -52,6 +52,12 @@ ModuleRole RoleOfModule(std::string_view path) {
   return ModuleRole::kApplication;
 }
 
+bool IsPythonLibrary(std::string_view file) {
+  if (file.starts_with("<frozen ")) return true;
+  return file.find("/site-packages/") != file.npos || file.find("/dist-packages/") != file.npos ||
+         file.find("/lib/python3") != file.npos;
+}
+
 const Module* FindModule(const Process& process, uint64_t address) {
   const std::vector<Module>& modules = process.modules;
   auto after = std::upper_bound(modules.begin(), modules.end(), address,

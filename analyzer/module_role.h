@@ -19,6 +19,9 @@ enum class ModuleRole {
 
 ModuleRole RoleOfModule(std::string_view path);
 
+// A Python file that came with the interpreter or was installed for it, not the program's own.
+bool IsPythonLibrary(std::string_view file);
+
 // The module an address of `process` lies in, or nullptr. Needs Process::modules by start, as load leaves them.
 const Module* FindModule(const Process& process, uint64_t address);
 

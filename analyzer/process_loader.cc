@@ -267,11 +267,10 @@ void ProcessLoader::AppendRecords(const proto::Batch& batch, uint32_t thread_ind
 
 void ProcessLoader::AddDefinition(const proto::Definition& definition) {
   switch (definition.body_case()) {
-    case proto::Definition::kStack: {
-      std::vector<uint64_t>& stack = process_.stacks_by_id[definition.stack().id()];
-      stack.clear();
-      uint64_t address = 0;
-      for (int64_t delta : definition.stack().frame()) stack.push_back(address += static_cast<uint64_t>(delta));
+    case proto::Definition::kStack: return AddStack(definition.stack());
+    case proto::Definition::kPythonCode: {
+      const proto::PythonCode& code = definition.python_code();
+      process_.python_codes[code.id()] = {code.name(), code.file(), code.first_line()};
       return;
     }
     case proto::Definition::kCommunicator: return AddCommunicator(definition.communicator());
@@ -294,6 +293,19 @@ void ProcessLoader::AddDefinition(const proto::Definition& definition) {
       return;
     default: return;
   }
+}
+
+void ProcessLoader::AddStack(const proto::Stack& definition) {
+  std::vector<uint64_t>& stack = process_.stacks_by_id[definition.id()];
+  stack.clear();
+  uint64_t address = 0;
+  for (int64_t delta : definition.frame()) stack.push_back(address += static_cast<uint64_t>(delta));
+  if (definition.python().empty()) return;
+  std::vector<PythonFrame>& python = process_.python_by_stack_id[definition.id()];
+  python.clear();
+  for (uint64_t frame : definition.python())
+    python.push_back(
+        {static_cast<uint32_t>(frame >> 33), static_cast<int>(static_cast<uint32_t>(frame >> 1)), (frame & 1) != 0});
 }
 
 // A definition may be repeated by a resumed sender after the communicator was named or freed: neither is undone.

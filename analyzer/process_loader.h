@@ -63,6 +63,7 @@ class ProcessLoader {
   void AppendRecords(const proto::Batch& batch, uint32_t thread, const std::vector<uint64_t>* positions,
                      const Positions& seen);
   void AddDefinition(const proto::Definition& definition);
+  void AddStack(const proto::Stack& definition);
   void AddCommunicator(const proto::Communicator& communicator);
   void AddModules(const proto::Modules& modules);
   void AddOpenCall(const proto::OpenCall& open_call);

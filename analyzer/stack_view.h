@@ -1,5 +1,6 @@
 // A stack as a person wants to see it: without the frames of ddbg, the MPI library and the start of the process, with
-// the one source line that answers "where is this call?". One thread.
+// Python's frames in place of those of its interpreter, and with the one source line that answers "where is this
+// call?". One thread.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ struct StackView {
 };
 
 // `frames` as Symbolizer::ResolveStack gives them; `paths` has the module's full path for each ("" if unknown).
-StackView FoldStack(std::vector<Frame> frames, const std::vector<std::string>& paths);
+// `python`: the frames of the interpreters that run in them, innermost first.
+StackView FoldStack(std::vector<Frame> frames, const std::vector<std::string>& paths, std::vector<Frame> python = {});
 
 // "step() at solver.c:42", or "step() in libhydro.so+0x1f30" if the line is unknown. "" for nullptr.
 std::string DescribeFrame(const Frame* frame);

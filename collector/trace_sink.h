@@ -65,7 +65,7 @@ class TraceSink {
   std::shared_ptr<RunDir> run_dir_;
   std::optional<RankFile> file_;
   PendingChunk pending_;
-  uint64_t records_ = 0;  // taken and written
+  uint64_t records_ = 0;          // taken and written
   int64_t failing_since_ns_ = 0;  // 0: all is well
   int64_t last_try_ns_ = 0;
 };

@@ -23,6 +23,7 @@ Json StackOf(const BadEvent& event) {
   for (size_t i = 0; i < event.stack.size(); ++i) {
     const Frame& frame = event.stack[i];
     Json json = {{"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"module", frame.module}};
+    if (frame.python) json["language"] = "python";
     if (static_cast<int>(i) == event.source) json["source"] = true;
     stack.push_back(std::move(json));
   }

@@ -14,7 +14,9 @@ Json FrameJson(const Frame& frame) {
   if (!frame.function.empty()) json["function"] = frame.function;
   if (!frame.file.empty()) json["file"] = frame.file;
   if (frame.line > 0) json["line"] = frame.line;
-  if (!frame.module.empty()) {
+  if (frame.python) {
+    json["language"] = "python";
+  } else if (!frame.module.empty()) {
     json["module"] = frame.module;
     json["offset"] = frame.offset;
   } else {

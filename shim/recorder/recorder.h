@@ -45,12 +45,14 @@ struct PollRun {
 };
 
 class StackMemo;
+struct PythonReading;
 
 // What a thread needs outside the region. It belongs to the slot, so that the next thread there finds it.
 struct SlotMemory {
   void* scratch;  // grown by Scratch()
   uint64_t scratch_bytes;
-  StackMemo* memo;  // made by CaptureStack
+  StackMemo* memo;        // made by CaptureStack
+  PythonReading* python;  // and this, in a process that has a Python
 };
 
 // Trivially destructible and initial-exec: usable before constructors, after destructors and in dying threads.

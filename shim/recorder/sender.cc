@@ -85,7 +85,10 @@ class Sender {
     if (modules_version_ && now - housework_ns_ < kHouseworkNs) return;
     housework_ns_ = now;
     uint64_t version = ModulesVersion();
-    if (version != modules_version_ && link_.Send(EncodeModules())) modules_version_ = version;
+    if (version != modules_version_) {
+      LookForPython();
+      if (link_.Send(EncodeModules())) modules_version_ = version;
+    }
     FreeSlotsOfEndedThreads();
   }
 

@@ -3,32 +3,41 @@
 // What is unwound follows from the words that unwinding reads: return addresses and saved frame pointers, each at a
 // place that follows from the ones before. Hence a stack in which all these words hold what they held is the same
 // stack; comparing them costs about a nanosecond a frame. They are read from the inside out and up to the first that
-// differs, so that nothing beyond the end of a smaller stack in the same place is touched.
+// differs, so that nothing beyond the end of a smaller stack in the same place is touched. The frames of a Python
+// interpreter follow from words in its memory in the same way; these come behind.
 #pragma once
 
 #include <cstdint>
 
+#include "shim/recorder/intern_table.h"
+#include "shim/recorder/python/frames.h"
 #include "shim/recorder/unwinder.h"
 
 namespace ddbg::shim {
 
-struct Stack;  // an interned one (stacks.cc)
-
 // Of one thread at a time. All zero is its empty state.
 class StackMemo {
  public:
-  // The stack that `frame`, the wrapper's, lies on; nullptr: not known.
-  [[gnu::always_inline]] Stack* Recall(uintptr_t frame) const noexcept {
-    const Entry& entry = entries_[Index(frame)];
-    if (entry.frame != frame || entry.count == 0) return nullptr;
+  // The stack that `frame`, the wrapper's, lies on while its Python is at `python`; nullptr: not known.
+  [[gnu::always_inline]] Interned* Recall(uintptr_t frame, const PythonPlace& python) const noexcept {
+    const Entry& entry = entries_[Index(frame, python)];
+    if (entry.frame != frame || entry.count == 0 || entry.python_state != python.state) return nullptr;
     for (uint32_t i = 0; i < entry.count; ++i) {
       if (*reinterpret_cast<const volatile uintptr_t*>(entry.words[i].address) != entry.words[i].value) return nullptr;
     }
     return entry.stack;
   }
 
-  // Unwinding gave this stack: to be recalled when that happens a second time in a row at this frame.
-  void Learn(uintptr_t frame, Stack* stack, const uintptr_t* frames, int count) noexcept;
+  // What unwinding gave: return addresses, and the words its Python frames follow from.
+  struct Unwound {
+    const uintptr_t* returns_to;
+    int count;
+    const StackWord* python_words;
+    int python_word_count;
+  };
+
+  // To be recalled when the same is found a second time in a row.
+  void Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound) noexcept;
 
   void Forget() noexcept;
 
@@ -37,15 +46,16 @@ class StackMemo {
 
   struct Entry {
     uintptr_t frame;
-    Stack* stack;
+    uintptr_t python_state;
+    Interned* stack;
     uint32_t count;  // 0: seen once
-    StackWord words[2 * kMaxFrames];
+    StackWord words[2 * kMaxFrames + kMaxPythonWords];
   };
 
-  // One call site has one frame address and one return address.
-  static uint32_t Index(uintptr_t frame) noexcept {
+  // One call site has one frame address and one return address; all those in Python share these.
+  static uint32_t Index(uintptr_t frame, const PythonPlace& python) noexcept {
     uintptr_t returns_to = *reinterpret_cast<const uintptr_t*>(frame + sizeof(uintptr_t));
-    return static_cast<uint32_t>(((frame >> 4) ^ returns_to) * 0x9e3779b97f4a7c15ull >> 58);
+    return static_cast<uint32_t>(((frame >> 4) ^ returns_to ^ python.position) * 0x9e3779b97f4a7c15ull >> 58);
   }
 
   Entry entries_[kEntries];

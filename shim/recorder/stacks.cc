@@ -1,43 +1,45 @@
 #include "shim/recorder/stacks.h"
 
 #include <link.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <protozero/basic_pbf_writer.hpp>
 #include <protozero/buffer_fixed.hpp>
 
+#include "shim/recorder/intern_table.h"
+#include "shim/recorder/python/codes.h"
+#include "shim/recorder/python/frames.h"
 #include "shim/recorder/say.h"
 #include "shim/recorder/stack_memo.h"
 
 namespace ddbg::shim {
 
-// One interned stack. `state`: 0 empty → 1 claimed → 2 known, not sent → 3 sent. Two threads that meet a new stack at
-// once may give it two ids, which does no harm.
-struct Stack {
-  std::atomic<uint64_t> hash;
-  std::atomic<uint32_t> state;
-  uint32_t id;
-  uint32_t first_frame;  // index into Table::frames
-  uint32_t frame_count;
+// What a thread needs to read its interpreter.
+struct PythonReading {
+  ReadableMemory memory;
+  StackWord words[kMaxPythonWords];
+  int word_count;
+  int failures;  // walks that found nothing where there is something
 };
 
 namespace {
 
-constexpr uint32_t kEntries = 1 << 17;
-constexpr uint32_t kFrames = 1 << 21;
-constexpr uint32_t kProbes = 32;
+using Writer = protozero::basic_pbf_writer<protozero::fixed_size_buffer_adaptor>;
 
-struct Table {
-  Stack entries[kEntries];
-  std::atomic<uint32_t> next_id;
-  std::atomic<uint32_t> next_frame;
-  uintptr_t frames[kFrames];
-};
+constexpr uint32_t kStacks = 1 << 17;
+constexpr uint32_t kFrameBytes = 16 << 20;
+constexpr int kMaxFailures = 16;
 
-constinit Table* g_table = nullptr;
+// A stack as it is interned: return addresses, innermost first, then Python frames, which have bit 63 set.
+constexpr int kMaxStackWords = kMaxFrames + kMaxPythonFrames;
+constexpr uint64_t kPythonBit = uint64_t{1} << 63;
+constexpr int kCodeShift = 33, kLineShift = 1;  // and bit 0: the frame was called from C
+
+constinit InternTable g_stacks;
 constinit StackMode g_mode = StackMode::kOff;
 constinit const char* g_why = "not started";
+constinit std::atomic<const PythonLayout*> g_python = nullptr;
+constinit bool g_looked_for_python = false;
 constinit uintptr_t g_own_start = 0, g_own_end = 0;
 
 int FindOwnRange(dl_phdr_info* info, size_t, void* own) {
@@ -54,136 +56,161 @@ int FindOwnRange(dl_phdr_info* info, size_t, void* own) {
   return 1;
 }
 
-uint64_t Mix(uint64_t h) {
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93ull;
-  h ^= h >> 29;
-  return h;
+template <typename T>
+T* Memory(T** kept) {
+  if (*kept) return *kept;
+  void* memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : *kept = static_cast<T*>(memory);
 }
 
-uint64_t Hash(const uintptr_t* frames, int n) {
-  uint64_t h = 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(n);
-  for (int i = 0; i < n; ++i) h = (h ^ frames[i]) * 0x9fb21c651e98df25ull, h ^= h >> 28;
-  h = Mix(h);
-  return h ? h : 1;
+// ---- Definitions ------------------------------------------------------------------------------------------------
+
+struct StackWords {
+  const uint64_t* at;
+  int native = 0, all = 0;
+};
+
+StackWords WordsOf(const Interned& stack) {
+  StackWords words{reinterpret_cast<const uint64_t*>(g_stacks.Bytes(stack))};
+  words.all = static_cast<int>(stack.size / sizeof(uint64_t));
+  while (words.native < words.all && !(words.at[words.native] & kPythonBit)) ++words.native;
+  return words;
 }
 
-bool Same(const Stack& entry, const uintptr_t* frames, int n) {
-  return entry.frame_count == static_cast<uint32_t>(n) &&
-         memcmp(&g_table->frames[entry.first_frame], frames, n * sizeof(frames[0])) == 0;
+bool SendCodes(ThreadState& t, const StackWords& words) {
+  for (int i = words.native; i < words.all; ++i)
+    if (!SendPythonCode(t, static_cast<uint32_t>((words.at[i] & ~kPythonBit) >> kCodeShift))) return false;
+  return true;
 }
 
-bool Send(ThreadState& t, const Stack& entry) {
-  if (!HasRoom(t.lane[kVitalLane], 1 + (entry.frame_count * 10 + 64) / kCellBytes)) return false;
-  char bytes[kMaxFrames * 10 + 64];
+bool Send(ThreadState& t, const Interned& stack) {
+  StackWords words = WordsOf(stack);
+  if (!HasRoom(t.lane[kVitalLane], 1 + (words.all * 10 + 64) / kCellBytes) || !SendCodes(t, words)) return false;
+  char bytes[kMaxStackWords * 10 + 64];
   protozero::fixed_size_buffer_adaptor buffer(bytes, sizeof(bytes));
-  protozero::basic_pbf_writer<protozero::fixed_size_buffer_adaptor> definition(buffer);
+  Writer definition(buffer);
   {
-    protozero::basic_pbf_writer<protozero::fixed_size_buffer_adaptor> stack(definition, 1);
-    stack.add_uint32(1, entry.id);
+    Writer message(definition, 1);
+    message.add_uint32(1, stack.id);
     int64_t deltas[kMaxFrames];
-    uintptr_t previous = 0;
-    for (uint32_t i = 0; i < entry.frame_count; ++i) {
-      uintptr_t frame = g_table->frames[entry.first_frame + i];
-      deltas[i] = static_cast<int64_t>(frame - previous);
-      previous = frame;
+    uint64_t previous = 0;
+    for (int i = 0; i < words.native; ++i) {
+      deltas[i] = static_cast<int64_t>(words.at[i] - previous);
+      previous = words.at[i];
     }
-    stack.add_packed_sint64(2, deltas, deltas + entry.frame_count);
+    message.add_packed_sint64(2, deltas, deltas + words.native);
+    uint64_t python[kMaxPythonFrames];
+    for (int i = words.native; i < words.all; ++i) python[i - words.native] = words.at[i] & ~kPythonBit;
+    if (words.all > words.native) message.add_packed_uint64(3, python, python + (words.all - words.native));
   }
   return PushDefinition(t, {buffer.data(), buffer.size()});
 }
 
 // Sends it if that has not worked yet.
-Stack* Use(ThreadState& t, Stack& entry) {
-  if (entry.state.load(std::memory_order_relaxed) == 2 && Send(t, entry))
-    entry.state.store(3, std::memory_order_relaxed);
-  return &entry;
+Interned* Use(ThreadState& t, Interned& stack) {
+  if (!stack.is_sent() && Send(t, stack)) stack.SetSent();
+  return &stack;
 }
 
-bool Fill(Stack& entry, const uintptr_t* frames, int n) {
-  uint32_t first = g_table->next_frame.fetch_add(n, std::memory_order_relaxed);
-  if (first + n > kFrames) {
-    g_table->next_frame.store(kFrames, std::memory_order_relaxed);
-    return false;
+// ---- Unwinding --------------------------------------------------------------------------------------------------
+
+PythonPlace WherePythonIs() {
+  const PythonLayout* python = g_python.load(std::memory_order_acquire);
+  return python ? WherePythonIs(*python) : PythonPlace{};
+}
+
+// Appends the thread's Python frames to `words`. Returns how many.
+int AddPython(ThreadState& t, const PythonPlace& place, uint64_t* words) {
+  const PythonLayout* python = g_python.load(std::memory_order_acquire);
+  PythonReading* reading = python && place.state ? Memory(&t.memory->python) : nullptr;
+  if (!reading) return 0;
+  PythonFrame frames[kMaxPythonFrames];
+  int n = WalkPython(*python, place, reading->memory, frames, reading->words, &reading->word_count);
+  for (int i = 0; i < n; ++i) {
+    uint64_t code = InternPythonCode(*python, reading->memory, frames[i].code);
+    if (code == 0) n = 0;
+    uint64_t line = frames[i].line > 0 ? static_cast<uint64_t>(frames[i].line) : 0;
+    words[i] = kPythonBit | code << kCodeShift | line << kLineShift | (frames[i].begins_evaluation ? 1 : 0);
   }
-  memcpy(&g_table->frames[first], frames, n * sizeof(frames[0]));
-  entry.first_frame = first;
-  entry.frame_count = n;
-  entry.id = g_table->next_id.fetch_add(1, std::memory_order_relaxed) + 1;
-  entry.state.store(2, std::memory_order_release);  // pairs with the acquire in Intern
-  return true;
+  if (n > 0) return n;
+  reading->word_count = 0;
+  if (++reading->failures >= kMaxFailures) g_python.store(nullptr, std::memory_order_relaxed);
+  return 0;
 }
 
-Stack* Intern(ThreadState& t, const uintptr_t* frames, int n) {
-  uint64_t hash = Hash(frames, n);
-  for (uint32_t probe = 0; probe < kProbes; ++probe) {
-    Stack& entry = g_table->entries[(hash + probe) & (kEntries - 1)];
-    uint64_t seen = entry.hash.load(std::memory_order_relaxed);
-    if (seen == hash) {
-      if (entry.state.load(std::memory_order_acquire) >= 2 && Same(entry, frames, n)) return Use(t, entry);
-      continue;
-    }
-    if (seen != 0) continue;
-    if (!entry.hash.compare_exchange_strong(seen, hash, std::memory_order_relaxed)) continue;
-    entry.state.store(1, std::memory_order_relaxed);
-    if (!Fill(entry, frames, n)) break;
-    return Use(t, entry);
-  }
-  t.slot->lost[kLossStackTableFull].fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
-}
-
-// The calling thread's memory of stacks; nullptr if the system has none.
-StackMemo* MemoOf(ThreadState& t) {
-  if (t.memory->memo) return t.memory->memo;
-  void* memory = mmap(nullptr, sizeof(StackMemo), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  return t.memory->memo = static_cast<StackMemo*>(memory);
-}
-
-uint32_t Unwind(ThreadState& t) {
+uint32_t Unwind(ThreadState& t, const PythonPlace& place) {
+  static_assert(sizeof(uintptr_t) == sizeof(uint64_t));
+  uint64_t words[kMaxStackWords];
   uintptr_t frames[kMaxFrames];
   int n = Backtrace(frames, kMaxFrames), own = 0;
   while (own < n && frames[own] >= g_own_start && frames[own] < g_own_end) ++own;
-  if (n == own) return 0;
-  Stack* entry = Intern(t, frames + own, n - own);
-  if (!entry) return 0;
-  StackMemo* memo = MemoOf(t);
-  if (memo) memo->Learn(t.guard, entry, frames + own, n - own);
-  return entry->id;
+  int native = n - own;
+  for (int i = 0; i < native; ++i) words[i] = frames[own + i];
+  int python = AddPython(t, place, words + native);
+  if (native + python == 0) return 0;
+  Interned* stack = g_stacks.Find(words, static_cast<uint32_t>((native + python) * sizeof(words[0])));
+  if (!stack) {
+    t.slot->lost[kLossStackTableFull].fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  const PythonReading* reading = t.memory->python;
+  StackMemo* memo = native > 0 ? Memory(&t.memory->memo) : nullptr;
+  if (memo)
+    memo->Learn(t.guard, place, stack,
+                {frames + own, native, reading ? reading->words : nullptr, python ? reading->word_count : 0});
+  return Use(t, *stack)->id;
+}
+
+bool StartUnwinding() {
+  if (const char* why_not = LoadUnwinder()) {
+    g_why = why_not;
+    Say("libunwind.so.8 is not installed: calls are recorded without stacks (Debian package libunwind8)");
+    return false;
+  }
+  // A forked child starts with a table of its own: what its parent sent does not count for it.
+  if (g_stacks.Make(kStacks, kFrameBytes)) return true;
+  g_why = "no memory for the stack table";
+  return false;
 }
 
 }  // namespace
 
 void StartStacks(StackMode mode) noexcept {
   g_mode = mode;
+  g_stacks.Forget();
+  g_python.store(nullptr, std::memory_order_relaxed);
   if (mode == StackMode::kOff) {
     g_why = "switched off";
     return;
   }
-  if (const char* why_not = LoadUnwinder()) {
-    g_why = why_not;
-    Say("libunwind.so.8 is not installed: calls are recorded without stacks (Debian package libunwind8)");
-    return;
-  }
-  // A forked child starts with a table of its own: what its parent sent does not count for it.
-  void* memory =
-      mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    g_why = "no memory for the stack table";
-    g_table = nullptr;
-    return;
-  }
-  g_table = static_cast<Table*>(memory);  // all zero is its empty state; constructing would touch every page
+  if (!StartUnwinding()) return;
   dl_iterate_phdr(FindOwnRange, reinterpret_cast<void*>(&FindOwnRange));
+  g_looked_for_python = false;
+  LookForPython();
 }
 
-std::string StacksDescription() { return g_table ? "libunwind" : std::string("none: ") + g_why; }
+void LookForPython() noexcept {
+  if (!g_stacks.is_made() || g_looked_for_python) return;
+  const PythonLayout* python = FindPython();
+  if (!python) return;
+  g_looked_for_python = true;
+  // Release: pairs with the loads of g_python, which read the layout behind it.
+  if (python->why_not == nullptr && StartPythonCodes()) g_python.store(python, std::memory_order_release);
+}
+
+std::string StacksDescription() {
+  if (!g_stacks.is_made()) return std::string("none: ") + g_why;
+  const PythonLayout* python = g_looked_for_python ? FindPython() : nullptr;
+  if (!python) return "libunwind";
+  std::string name = ", CPython " + std::string(python->version);
+  return "libunwind" + name + (python->why_not ? std::string(" not read: ") + python->why_not : "");
+}
 
 uint32_t CaptureStack(ThreadState& t, bool communication_level) noexcept {
-  if (!g_table || (g_mode == StackMode::kComm && !communication_level)) return 0;
-  Stack* known = t.memory->memo ? t.memory->memo->Recall(t.guard) : nullptr;
-  return known ? Use(t, *known)->id : Unwind(t);
+  if (!g_stacks.is_made() || (g_mode == StackMode::kComm && !communication_level)) return 0;
+  PythonPlace place = WherePythonIs();
+  Interned* known = t.memory->memo ? t.memory->memo->Recall(t.guard, place) : nullptr;
+  return known ? Use(t, *known)->id : Unwind(t, place);
 }
 
 }  // namespace ddbg::shim

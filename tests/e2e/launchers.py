@@ -10,9 +10,10 @@ FLAGS = ["-g", "-O1", "-fno-omit-frame-pointer", "-Wall", "-Wno-stringop-overflo
 
 
 class Mpi:
-    """One MPI. Subclasses know its commands; `suffix` is Debian's name for it."""
+    """One MPI. Subclasses know its commands; `suffix` is Debian's name for it, `shared_library` what to dlopen."""
 
     suffix = ""
+    shared_library = ""
     rank_variable = ""
 
     def available(self):
@@ -35,6 +36,7 @@ class Mpi:
 
 class OpenMpi(Mpi):
     suffix = "openmpi"
+    shared_library = "libmpi.so.40"
     launcher = "mpirun.openmpi"
     rank_variable = "OMPI_COMM_WORLD_RANK"
 
@@ -50,6 +52,7 @@ class OpenMpi(Mpi):
 
 class Mpich(Mpi):
     suffix = "mpich"
+    shared_library = "libmpich.so.12"
     launcher = "mpiexec.mpich"
     rank_variable = "PMI_RANK"
 

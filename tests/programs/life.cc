@@ -1,8 +1,8 @@
 // What processes do in their lives, one each: `life WHAT`. Each prints the same and ends the same with and without a
 // library preloaded. A process alone is an MPI job of one rank.
-#include <mpi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -231,10 +231,10 @@ struct Life {
   void (*live)();
   int end;  // 0: MPI_Finalize and exit 0; else see main
 } const kLives[] = {
-    {"fork", Fork, 0},        {"exec", Exec, 0},           {"daemonize", Daemonize, 0}, {"close_all", CloseAll, 0},
-    {"threads", Threads, 0},  {"handler", Handler, 0},     {"longjmp", Longjmp, 0},     {"exception", Exception, 0},
-    {"limits", Limits, 0},    {"exit", nullptr, 1},        {"quick_exit", nullptr, 2},  {"_exit", nullptr, 3},
-    {"abort", nullptr, 4},    {"segv", nullptr, 5},        {"return", nullptr, 6},      {"at_exit", nullptr, 7},
+    {"fork", Fork, 0},           {"exec", Exec, 0},        {"daemonize", Daemonize, 0}, {"close_all", CloseAll, 0},
+    {"threads", Threads, 0},     {"handler", Handler, 0},  {"longjmp", Longjmp, 0},     {"exception", Exception, 0},
+    {"limits", Limits, 0},       {"exit", nullptr, 1},     {"quick_exit", nullptr, 2},  {"_exit", nullptr, 3},
+    {"abort", nullptr, 4},       {"segv", nullptr, 5},     {"return", nullptr, 6},      {"at_exit", nullptr, 7},
     {"thread_exit", nullptr, 8}, {"uncaught", nullptr, 9}, {"exec_self", nullptr, 10},
 };
 
