@@ -1,5 +1,9 @@
 #include "shim/mpi/abi.h"
 
+#include <string.h>
+
+#include <initializer_list>
+
 #include "proto/ring_layout.h"
 #include "shim/interpose/real_function.h"
 #include "shim/mpi/abi_values.h"
@@ -36,6 +40,7 @@ void ResolveFunctions() {
   DDBG_RESOLVE(Type_free);
   DDBG_RESOLVE(Get_library_version);
   DDBG_RESOLVE(Query_thread);
+  DDBG_RESOLVE(Abi_get_version);
   DDBG_RESOLVE(Comm_f2c);
   DDBG_RESOLVE(Type_f2c);
   DDBG_RESOLVE(Op_f2c);
@@ -84,6 +89,30 @@ Abi Mpich() {
   return abi;
 }
 
+// Libraries of MPI 5's own ABI, which both have beside their native one, say so.
+bool IsStandardAbi() {
+  int major = -1, minor = -1;
+  return g_mpi.Abi_get_version && g_mpi.Abi_get_version(Address(&major), Address(&minor)) == 0 && major > 0;
+}
+
+// By what it says of itself: function symbols tell nothing, since MPICH 4.2 has MPI_Comm_f2c as Open MPI does. A wrong
+// answer would make us pass handles to the library that abort the job.
+Family WhichFamily() {
+  char text[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 8192 at most
+  int length = 0;
+  if (!g_mpi.Get_library_version || g_mpi.Get_library_version(Address(text), Address(&length)) != 0) {
+    // MPI 2: MPICH before 3.0 and Open MPI before 1.7.
+    return FindRealFunction("ompi_mpi_comm_world") ? Family::kOpenMpi : Family::kUnknown;
+  }
+  if (IsStandardAbi()) return Family::kUnknown;
+  if (strstr(text, "Open MPI") || strstr(text, "Spectrum MPI"))
+    return g_mpi.Comm_f2c ? Family::kOpenMpi : Family::kUnknown;
+  // The MPICH ABI Compatibility Initiative: MPICH 3.1, Intel MPI 5.0, Cray MPT 7.0, MVAPICH2 2.0, ParaStation MPI 5.0.
+  for (const char* name : {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation"})
+    if (strstr(text, name)) return Family::kMpich;
+  return Family::kUnknown;
+}
+
 }  // namespace
 
 int32_t Abi::Peer(Word word) const {
@@ -111,8 +140,11 @@ int32_t Abi::StatusTag(const void* status) const {
 void DetectAbi() noexcept {
   ResolveFunctions();
   if (!g_mpi.Comm_rank || !g_mpi.Comm_size) return;
-  // A symbol that Open MPI has as a function and the MPICH family as a macro only.
-  g_abi = g_mpi.Comm_f2c ? OpenMpi() : Mpich();
+  switch (WhichFamily()) {
+    case Family::kOpenMpi: g_abi = OpenMpi(); break;
+    case Family::kMpich: g_abi = Mpich(); break;
+    case Family::kUnknown: break;
+  }
 }
 
 }  // namespace ddbg::shim::mpi

@@ -58,7 +58,8 @@ struct Functions {
   Word (*Type_free)(Word type);
   Word (*Get_library_version)(Word text, Word length);
   Word (*Query_thread)(Word provided);
-  Word (*Comm_f2c)(Word index);  // Open MPI only, as the next four
+  Word (*Abi_get_version)(Word major, Word minor);  // MPI 5; may be called before MPI_Init, as the library's version
+  Word (*Comm_f2c)(Word index);                     // used with Open MPI only, as the next four
   Word (*Type_f2c)(Word index);
   Word (*Op_f2c)(Word index);
   Word (*Request_f2c)(Word index);

@@ -272,3 +272,12 @@ class Bench:
                 process.signal(signal.SIGKILL)
             wait_until(lambda: all(process.gone() for process in self.processes()), "a process survived SIGKILL")
             shutil.rmtree(self.short, ignore_errors=True)
+
+
+def start_collector(bench):
+    """As a user or a service does. Returns once it serves its socket."""
+    process = subprocess.Popen([bench.prefix / "bin/ddbg-collector", "--foreground"], stdin=subprocess.DEVNULL,
+                               stdout=open(bench.folder / "collector.out", "ab"), stderr=subprocess.STDOUT,
+                               env=bench.environment(), cwd=bench.work, start_new_session=True)
+    wait_until(lambda: os.path.exists(bench.short / "s"), "the collector made no socket")
+    return process

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import wait_until
+from harness import start_collector, wait_until
 from verdicts import assert_healthy, shown
 
 RANKS, STEPS = 3, 150
@@ -19,15 +19,6 @@ def start_steps(bench, build, mpi, **more):
     job = bench.mpirun(mpi, RANKS, [build(mpi, "steps.c"), "--steps", STEPS, "--started", started], **more)
     wait_until(lambda: started.exists() and started.stat().st_size == RANKS, "no step 10: " + job.stderr)
     return job
-
-
-def start_collector(bench):
-    """As a user or a service does. Returns once it serves its socket."""
-    process = subprocess.Popen([bench.prefix / "bin/ddbg-collector", "--foreground"], stdin=subprocess.DEVNULL,
-                               stdout=open(bench.folder / "collector.out", "ab"), stderr=subprocess.STDOUT,
-                               env=bench.environment(), cwd=bench.work, start_new_session=True)
-    wait_until(lambda: os.path.exists(bench.short / "s"), "the collector made no socket")
-    return process
 
 
 def assert_job_unharmed(job):

@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
-from launchers import PROGRAMS
+from debian import Debian
+from harness import start_collector
+from launchers import MPICH, PROGRAMS
 
 PROGRAM = PROGRAMS / "python_stacks.py"
 KNOWN = range(8, 15)  # 3.8 to 3.14
@@ -33,8 +35,12 @@ def record(bench, command, *more_preloads):
                           env=bench.environment(LD_PRELOAD=preload, DDBG_RUN_ID="python", PYTHONIOENCODING="utf-8"))
     assert done.returncode == 0, done.stderr
     bench.stop_collectors()
+    return done, barriers_of(bench)
+
+
+def barriers_of(bench):
     listed = bench.ddbg("events", "python", "--json", "--call", "MPI_Barrier").stdout
-    return done, sorted(map(json.loads, listed.splitlines()), key=lambda event: event["t_ns"])
+    return sorted(map(json.loads, listed.splitlines()), key=lambda event: event["t_ns"])
 
 
 def path_of(event, most):
@@ -57,6 +63,19 @@ def test_each_call_has_the_frames_that_python_itself_names(bench, mpi, python):
     own = {frame["file"] for event in barriers for frame in event["stack"] if frame.get("language") == "python"}
     assert str(PROGRAM) in own and "made.py" in own
     assert "CPython 3." in bench.info("python")["ranks"][0]["stacks"]
+
+
+@pytest.mark.parametrize("suite", ["trixie", "sid"])
+def test_python_of_a_later_debian(bench, as_root, suite):
+    """3.13 and 3.14, where offsets are what the interpreter itself says of them."""
+    debian = Debian(suite, "python3", "libmpich12", "libunwind8")
+    collector = start_collector(bench)  # outside: inside it lacks its libraries
+    done = debian.run(bench, ["/usr/bin/python3", PROGRAM, MPICH.shared_library], LD_PRELOAD=bench.library,
+                      DDBG_RUN_ID="python", PYTHONIOENCODING="utf-8")
+    assert done.returncode == 0, done.stderr
+    bench.stop_collectors()
+    collector.wait(60)
+    assert_paths(done.stdout.splitlines(), barriers_of(bench))
 
 
 def test_a_python_that_is_not_known_is_left_alone(bench, build, mpi, tmp_path):
