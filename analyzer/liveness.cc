@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "proto/host_clock.h"
+
 namespace ddbg::analyzer {
 namespace {
 
@@ -37,7 +39,7 @@ bool IsThisHost(const Process& process) {
   return !process.boot_id.empty() && process.boot_id == boot_id && process.host == name;
 }
 
-// When the process with this pid started, ns CLOCK_MONOTONIC; nullopt if there is none or it is a zombie.
+// When the process with this pid started, ns of the host's CLOCK_MONOTONIC; nullopt if there is none or it is a zombie.
 std::optional<int64_t> StartOf(int32_t pid) {
   std::string stat = ReadSmallFile(fmt::format("/proc/{}/stat", pid));
   size_t name_end = stat.rfind(')');  // the name may hold anything, also ')'
@@ -50,7 +52,8 @@ std::optional<int64_t> StartOf(int32_t pid) {
   long long ticks = 0;
   if (!(fields >> ticks)) return std::nullopt;
   int64_t since_boot = ticks * (1'000'000'000 / sysconf(_SC_CLK_TCK));
-  return since_boot - (NowNs(CLOCK_BOOTTIME) - NowNs(CLOCK_MONOTONIC));  // the difference: time asleep
+  // In between lies the time asleep. /proc and both clocks are those of our own time namespace.
+  return since_boot - (NowNs(CLOCK_BOOTTIME) - NowNs(CLOCK_MONOTONIC)) - MonotonicOffsetNs();
 }
 
 bool FileIsFresh(const std::string& path) {
@@ -68,6 +71,6 @@ bool StillRuns(const Process& process) {
   return start && *start <= process.start_monotonic_ns + kStartSlackNs;
 }
 
-int64_t NowOf(const Process& process) { return IsThisHost(process) ? NowNs(CLOCK_MONOTONIC) : 0; }
+int64_t NowOf(const Process& process) { return IsThisHost(process) ? HostMonotonicNs() : 0; }
 
 }  // namespace ddbg::analyzer

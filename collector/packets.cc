@@ -5,6 +5,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "proto/clock_ticks.h"
+#include "proto/host_clock.h"
 
 namespace ddbg::collector {
 namespace {
@@ -28,14 +29,14 @@ void AppendPacket(uint32_t body, std::string* chunk, Write write) {
 void AppendNote(NoteKind kind, std::string_view text, std::string* chunk) {
   AppendPacket(kNote, chunk, [&](pbf_writer& note) {
     note.add_enum(1, static_cast<int32_t>(kind));
-    note.add_sint64(2, MonotonicNs());
+    note.add_sint64(2, HostMonotonicNs());
     note.add_bytes(3, text.data(), text.size());
   });
 }
 
 void AppendClockPoint(std::string* chunk) {
   AppendPacket(kClock, chunk, [](pbf_writer& point) {
-    point.add_sint64(1, MonotonicNs());
+    point.add_sint64(1, HostMonotonicNs());
     point.add_sint64(2, RealtimeNs());
   });
 }
@@ -65,7 +66,7 @@ void AppendOwnProcess(const SelfDescription& self, std::string* chunk) {
     process.add_sint32(11, getpid());
     process.add_bytes(14, "ddbg-collector");
     process.add_sint64(19, RealtimeNs());
-    process.add_sint64(20, MonotonicNs());
+    process.add_sint64(20, HostMonotonicNs());
     process.add_bytes(21, "clock_gettime");
     process.add_bytes(24, self.trace_dir);
     process.add_bytes(26, DDBG_VERSION);

@@ -22,7 +22,7 @@ enum class NoteKind : int32_t {  // Note.Kind in ddbg.proto
   kCollectorStopped = 8,
 };
 
-// Stamped with CLOCK_MONOTONIC now.
+// Stamped with the host's CLOCK_MONOTONIC now.
 void AppendNote(NoteKind kind, std::string_view text, std::string* chunk);
 
 // Both clocks now.

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "proto/clock_ticks.h"
+#include "proto/host_clock.h"
 
 namespace ddbg::collector {
 namespace {
@@ -105,7 +105,7 @@ void Session::OnClosed(Connection&, const std::string& fault) {
   } else if (!watch_.IsRunning()) {
     OnProcessEnded();
   } else {
-    detached_ns_ = MonotonicNs();
+    detached_ns_ = HostMonotonicNs();
     TickIn(kDetachedTickMs);
   }
 }
@@ -115,14 +115,14 @@ void Session::OnClosed(Connection&, const std::string& fault) {
 // Whether a process went down alone or with the others is seen now or never: a launcher that takes the job down after
 // it may need a few milliseconds. Its socket closes long before the system calls it ended (up to 0.1 s on a busy node).
 void Session::NoteFirstSign() {
-  int64_t now = MonotonicNs();
+  int64_t now = HostMonotonicNs();
   if (sign_ns_ != 0 && now - sign_ns_ < kDetachedGraceNs) return;
   peers_ = look_at_peers_(*this);
   sign_ns_ = now;
 }
 
 bool Session::IsGoing() const {
-  return ended_ns_ != 0 || (connection_ == nullptr && MonotonicNs() - sign_ns_ < kDetachedGraceNs);
+  return ended_ns_ != 0 || (connection_ == nullptr && HostMonotonicNs() - sign_ns_ < kDetachedGraceNs);
 }
 
 // Others may be ending too, so nothing that takes long comes before the event loop has seen them all.
@@ -152,7 +152,7 @@ void Session::AdvanceEnding() {
     AddProcessEnd(*ending);
   }
   if (end_added_ && Flush()) return Finish();
-  if (MonotonicNs() - ended_ns_ > kGiveUpNs) return GiveUp();
+  if (HostMonotonicNs() - ended_ns_ > kGiveUpNs) return GiveUp();
   TickIn(kRetryTickMs);
 }
 
@@ -175,7 +175,7 @@ std::optional<ProcessEnding> Session::HowItEnded() const {
   ProcessEnding recorded = EndingFromExitRecord(region_.region());
   std::optional<ProcessEnding> seen = watch_.Ending();
   if (!seen) seen = seen_ending_;
-  bool patient = MonotonicNs() - ended_ns_ < kStatusWaitNs && watch_.pid() > 0;
+  bool patient = HostMonotonicNs() - ended_ns_ < kStatusWaitNs && watch_.pid() > 0;
   if (!seen) return patient ? std::nullopt : std::optional(recorded);
   bool doubtful = seen->source == "zombie" && seen->how == How::kExited && seen->code == 0 &&
                   !(recorded.how == How::kExited && recorded.code == 0);
@@ -254,7 +254,7 @@ void Session::OnTick() {
 }
 
 void Session::NoteIfDetached() {
-  if (detached_ns_ == 0 || MonotonicNs() - detached_ns_ < kDetachedGraceNs) return;
+  if (detached_ns_ == 0 || HostMonotonicNs() - detached_ns_ < kDetachedGraceNs) return;
   detached_ns_ = 0;
   node_.log->warn("{}: closed its socket and lives on; its memory is read instead", sink_.name());
   Note(NoteKind::kClientLost, "the process closed its socket and lives on; its memory is read instead");
@@ -263,7 +263,7 @@ void Session::NoteIfDetached() {
 
 void Session::AddLongOpenCalls() {
   TickMapper mapper = MakeTickMapper(*region_.region().header());
-  int64_t now = MonotonicNs();
+  int64_t now = HostMonotonicNs();
   bool added = false;
   for (uint32_t slot = 0; slot < kMaxThreads; ++slot) {
     OpenCallCopy call;
@@ -282,7 +282,7 @@ void Session::AddLongOpenCalls() {
 }
 
 void Session::AddClockPointIfDue() {
-  int64_t now = MonotonicNs();
+  int64_t now = HostMonotonicNs();
   if (clock_point_ns_ != 0 && now - clock_point_ns_ < kClockPointNs) return;
   clock_point_ns_ = now;
   AppendClockPoint(&sink_.pending().bytes);

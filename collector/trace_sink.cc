@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "proto/clock_ticks.h"
+#include "proto/host_clock.h"
 
 namespace ddbg::collector {
 namespace {
@@ -29,7 +29,7 @@ TraceSink::TraceSink(Node node, Hello hello, std::string hello_chunk, std::funct
 bool TraceSink::full() const { return pending_.bytes.size() > kMaxPending; }
 
 bool TraceSink::Open() {
-  last_try_ns_ = MonotonicNs();
+  last_try_ns_ = HostMonotonicNs();
   Result<std::shared_ptr<RunDir>> run_dir = node_.run_dirs.Open(hello_.trace_dir, hello_.run_id, hello_.attempt);
   if (!run_dir) {
     Failed(run_dir.error());
@@ -51,14 +51,14 @@ bool TraceSink::Open() {
 
 bool TraceSink::Flush() {
   if (pending_.bytes.empty()) return true;
-  if (!writable() && MonotonicNs() - last_try_ns_ < kRetryNs) return false;
+  if (!writable() && HostMonotonicNs() - last_try_ns_ < kRetryNs) return false;
   return FlushNow();
 }
 
 bool TraceSink::FlushNow() {
   if (pending_.bytes.empty()) return true;
   if (!file_ && !Open()) return false;
-  last_try_ns_ = MonotonicNs();
+  last_try_ns_ = HostMonotonicNs();
   bool recovers = failing_since_ns_ != 0;
   size_t size = pending_.bytes.size();
   double seconds = static_cast<double>(last_try_ns_ - failing_since_ns_) * 1e-9;
@@ -79,7 +79,7 @@ bool TraceSink::FlushNow() {
 
 void TraceSink::Failed(const Error& error) {
   if (failing_since_ns_ != 0) return;
-  failing_since_ns_ = MonotonicNs();
+  failing_since_ns_ = HostMonotonicNs();
   state_(error.code != 0 ? error.code : EIO);
   node_.log->error(
       "{}: {} The process runs on; once shared memory is full, what it does is counted as lost until the "

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "proto/clock_ticks.h"
+#include "proto/host_clock.h"
 
 namespace ddbg {
 namespace {
@@ -247,7 +248,7 @@ TickMapper MakeTickMapper(const RegionHeader& header) noexcept {
     return mapper;
   }
   auto ticks = static_cast<double>(static_cast<int64_t>(ReadTicks(kind) - mapper.ticks));
-  auto ns = static_cast<double>(MonotonicNs() - mapper.ns);
+  auto ns = static_cast<double>(HostMonotonicNs() - mapper.ns);
   if (ticks > 0 && IsSane(ns / ticks)) mapper.ns_per_tick = ns / ticks;
   return mapper;
 }

@@ -13,7 +13,7 @@
 
 namespace ddbg {
 
-// Ticks to ns of CLOCK_MONOTONIC: a line through one point.
+// Ticks to ns of the host's CLOCK_MONOTONIC: a line through one point.
 struct TickMapper {
   uint64_t ticks = 0;
   int64_t ns = 0;
@@ -50,7 +50,7 @@ struct OpenCallCopy {
 // False if the thread is in no call, or entered or left one meanwhile.
 bool ReadOpenCall(const Region& region, uint32_t slot, OpenCallCopy* copy) noexcept;
 
-// Appends a Packet{open_call}. seen_ns: CLOCK_MONOTONIC when it was looked at. False if out of memory.
+// Appends a Packet{open_call}. seen_ns: the host's CLOCK_MONOTONIC when it was looked at. False if out of memory.
 bool AppendOpenCall(uint32_t slot, const OpenCallCopy& copy, const TickMapper& mapper, int64_t seen_ns,
                     std::string* chunk) noexcept;
 

@@ -135,7 +135,7 @@ struct alignas(64) ThreadSlot {
 // Two clocks read at one instant. ns = monotonic_ns + (ticks - this.ticks) * ns_per_tick.
 struct ClockSample {
   uint64_t ticks;
-  int64_t monotonic_ns;  // CLOCK_MONOTONIC
+  int64_t monotonic_ns;  // CLOCK_MONOTONIC of the host (host_clock.h)
   int64_t realtime_ns;   // CLOCK_REALTIME
 };
 

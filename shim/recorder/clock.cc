@@ -8,6 +8,8 @@
 #include <cpuid.h>
 #endif
 
+#include "proto/host_clock.h"
+
 namespace ddbg::shim {
 namespace {
 
@@ -61,6 +63,7 @@ ClockSample TakeClockSample(ClockKind kind) {
     best.monotonic_ns = monotonic;
   }
   best.realtime_ns = Nanoseconds(CLOCK_REALTIME) - (Nanoseconds(CLOCK_MONOTONIC) - best.monotonic_ns);
+  best.monotonic_ns -= MonotonicOffsetNs();
   return best;
 }
 

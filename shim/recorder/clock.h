@@ -14,7 +14,7 @@ namespace ddbg::shim {
 ClockKind ChooseClock();
 const char* ClockName(ClockKind kind);
 
-// Ticks and both system clocks at one instant: the tightest of a few tries.
+// Ticks and both system clocks at one instant: the tightest of a few tries. Reads /proc.
 ClockSample TakeClockSample(ClockKind kind);
 
 // Sets clock_ns_per_tick_bits, once: one instant must be the same number of ns wherever it is told, in a call seen open
