@@ -3,6 +3,7 @@
 //   --how H --rank R --step S   rank R ends in step S: kill (SIGKILL), segv, abort (SIGABRT), exit (code 3),
 //                            mpi_abort (code 5), or stops to call anything: sleep
 //   --started FILE           each rank appends one byte to it when it has done ten steps
+//   --progress FILE          rank 0 appends one byte to it every 100 steps
 // Prints the same on each run.
 #include <fcntl.h>
 #include <mpi.h>
@@ -36,7 +37,7 @@ static void end_here(const char* how) {
   }
 }
 
-static void tell_started(const char* path) {
+static void append_byte(const char* path) {
   int file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
   if (file < 0 || write(file, ".", 1) != 1) perror(path);
   close(file);
@@ -51,10 +52,12 @@ int main(int argc, char** argv) {
   int pause_us = NumberAfter(argc, argv, "--pause-us", 10000);
   int bad_step = rank == NumberAfter(argc, argv, "--rank", -1) ? NumberAfter(argc, argv, "--step", 20) : -1;
   const char* started = TextAfter(argc, argv, "--started", NULL);
+  const char* progress = rank == 0 ? TextAfter(argc, argv, "--progress", NULL) : NULL;
   double value = rank, energy = 0;
   for (int step = 0; step < steps; ++step) {
     if (step == bad_step) end_here(TextAfter(argc, argv, "--how", "kill"));
-    if (step == 10 && started) tell_started(started);
+    if (step == 10 && started) append_byte(started);
+    if (step % 100 == 99 && progress) append_byte(progress);
     value = exchange_halo(value, (rank + 1) % size, (rank + size - 1) % size);
     energy = sum_energy(value);
     if (pause_us > 0) usleep(pause_us);
