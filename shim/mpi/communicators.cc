@@ -161,10 +161,12 @@ void AddPredefined(ThreadState& t, Word handle, const char* kind, uint64_t uid, 
 }  // namespace
 
 void AddWorldAndSelf(ThreadState& t) noexcept {
-  AddPredefined(t, g_abi.comm_world, "world", kWorldUid, "MPI_COMM_WORLD");
+  // A world after MPI_Finalize is another one, whose collectives are counted from 0 again.
+  uint64_t uid = g_tables->world == 0 ? kWorldUid : Mix(kWorldUid + 1, g_tables->world);
+  AddPredefined(t, g_abi.comm_world, "world", uid, "MPI_COMM_WORLD");
   int rank = 0;
   g_mpi.Comm_rank(g_abi.comm_world, Address(&rank));
-  AddPredefined(t, g_abi.comm_self, "self", Mix(kWorldUid, static_cast<uint32_t>(rank)), "MPI_COMM_SELF");
+  AddPredefined(t, g_abi.comm_self, "self", Mix(uid, static_cast<uint32_t>(rank)), "MPI_COMM_SELF");
 }
 
 void AddCommunicator(ThreadState& t, Word handle, const Creation& creation) noexcept {

@@ -28,6 +28,12 @@ class HandleTable {
     return buckets_ && values_;
   }
 
+  // All keys and values are gone; of use by one thread alone.
+  void Clear() {
+    madvise(buckets_, sizeof(Bucket) * kBuckets, MADV_DONTNEED);
+    madvise(values_, sizeof(Value) * kBuckets * kKeys, MADV_DONTNEED);
+  }
+
   Value* Find(uint64_t key) const {
     for (uint32_t step = 0, b = First(key); step < kReach; ++step, b = Next(b)) {
       const Bucket& bucket = buckets_[b];

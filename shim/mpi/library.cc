@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <new>
 #include <protozero/pbf_writer.hpp>
@@ -16,12 +17,30 @@ namespace ddbg::shim::mpi {
 
 constinit Tables* g_tables = nullptr;
 constinit std::atomic<uint64_t> g_attached{0};
+constinit std::atomic<void*> g_real[2][kCallCount] = {};
 
 namespace {
 
 constinit std::atomic<uint64_t> g_attaching{0};  // token whose attachment has begun
+constinit std::atomic<const ThreadState*> g_attacher{nullptr};
+constinit std::atomic<uint64_t> g_left{0};  // token that was attached before MPI_Finalize
+constinit std::atomic<Word (*)(Word)> g_initialized{nullptr}, g_finalized{nullptr};
 
-bool AllocateTables() {
+void Empty(Tables* tables) {
+  tables->comms.Clear();
+  tables->dtypes.Clear();
+  tables->ops.Clear();
+  tables->requests.Clear();
+  tables->messages.Clear();
+}
+
+// Ids are not used again: what they stood for before MPI_Finalize stays in the trace.
+bool AllocateTables(bool again) {
+  if (g_tables) {
+    Empty(g_tables);
+    g_tables->world = again ? g_tables->world + 1 : 0;
+    return true;
+  }
   void* memory = mmap(nullptr, sizeof(Tables), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   Tables* tables = new (memory) Tables;
@@ -89,13 +108,37 @@ void WriteWorld(ThreadState& t, int thread_level) {
   PushDefinition(t, bytes);
 }
 
+// Another thread is at it, in its first call like this one: some milliseconds, so that the call is recorded whole.
+// Bounded, as whatever we wait for. A signal handler cannot wait for the thread that it interrupted.
+void AwaitAttachment(const ThreadState& t) {
+  constexpr int kMostMs = 100;
+  if (g_attacher.load(std::memory_order_relaxed) == &t) return;
+  for (int ms = 0; ms < kMostMs && !IsAttached(t); ++ms) {
+    timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
+bool SaysYes(std::atomic<Word (*)(Word)>* kept, const char* name) {
+  Word (*function)(Word) = kept->load(std::memory_order_relaxed);
+  if (!function) {
+    function = reinterpret_cast<Word (*)(Word)>(shim::FindRealFunction(name));
+    if (!function) return false;
+    kept->store(function, std::memory_order_relaxed);
+  }
+  int flag = 0;
+  return function(Address(&flag)) == 0 && flag;
+}
+
 }  // namespace
 
 void Attach(ThreadState& t, int thread_level) noexcept {
   uint64_t before = g_attaching.load(std::memory_order_relaxed);
-  if (before == t.token || !g_attaching.compare_exchange_strong(before, t.token, std::memory_order_acquire)) return;
+  if (before == t.token || !g_attaching.compare_exchange_strong(before, t.token, std::memory_order_acquire))
+    return AwaitAttachment(t);
+  g_attacher.store(&t, std::memory_order_relaxed);
   DetectAbi();
-  if (!AllocateTables()) return;
+  if (!AllocateTables(g_left.load(std::memory_order_relaxed) == t.token)) return;
   if (g_abi.family != Family::kUnknown) {
     WriteLibrary(t);
     WriteWorld(t, thread_level);
@@ -107,15 +150,18 @@ void Attach(ThreadState& t, int thread_level) noexcept {
 }
 
 void AttachIfInitialized(ThreadState& t) noexcept {
-  static std::atomic<Word (*)(Word)> initialized{nullptr};
-  auto function = initialized.load(std::memory_order_relaxed);
-  if (!function) {
-    function = reinterpret_cast<Word (*)(Word)>(shim::FindRealFunction("PMPI_Initialized"));
-    if (!function) return;
-    initialized.store(function, std::memory_order_relaxed);
+  if (SaysYes(&g_initialized, "PMPI_Initialized") && !SaysYes(&g_finalized, "PMPI_Finalized")) Attach(t, -1);
+}
+
+void ForgetLibrary() noexcept {
+  if (uint64_t token = g_attached.load(std::memory_order_relaxed)) g_left.store(token, std::memory_order_relaxed);
+  g_attached.store(0, std::memory_order_relaxed);
+  g_attaching.store(0, std::memory_order_relaxed);
+  g_initialized.store(nullptr, std::memory_order_relaxed);
+  g_finalized.store(nullptr, std::memory_order_relaxed);
+  for (auto& functions : g_real) {
+    for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);
   }
-  int flag = 0;
-  if (function(Address(&flag)) == 0 && flag) Attach(t, -1);
 }
 
 uint64_t NextOperation() noexcept { return g_tables->next_operation.fetch_add(1, std::memory_order_relaxed) + 1; }

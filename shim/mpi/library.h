@@ -1,10 +1,12 @@
 // The MPI of this process as ddbg knows it: tables of communicators, datatypes, operators and pending requests.
-// Made when MPI is first seen initialised; made anew in a forked child that records.
+// Made when MPI is first seen initialised; emptied and filled anew in a forked child that records, and when a program
+// that has unloaded its MPI loads one again.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "proto/call.h"
 #include "shim/mpi/abi.h"
 #include "shim/mpi/handle_table.h"
 #include "shim/recorder/recorder.h"
@@ -45,14 +47,22 @@ struct Tables {
   std::atomic<uint32_t> next_comm{0};
   std::atomic<uint32_t> next_dtype{0};
   std::atomic<uint64_t> next_operation{0};
+  uint32_t world = 0;  // how many MPI_COMM_WORLDs this process had before
 };
 
 extern Tables* g_tables;                  // nullptr: not attached
 extern std::atomic<uint64_t> g_attached;  // recorder token it is attached for
 
-// After MPI_Init returned, or at the first call of a thread that finds MPI running. `thread_level`: -1 unknown.
+// The functions behind MPI_X, then those behind PMPI_X, by MpiCall; nullptr: to be looked up. Hidden: no detour by the
+// global offset table on the hot path.
+extern std::atomic<void*> g_real[2][kCallCount] [[gnu::visibility("hidden")]];
+
+// After MPI_Init returned, or before the first call of a thread that finds MPI running. `thread_level`: -1 unknown.
 void Attach(ThreadState& t, int thread_level) noexcept;
 void AttachIfInitialized(ThreadState& t) noexcept;
+
+// After MPI_Finalize: the program may unload the library now and load it, or another, at another place.
+void ForgetLibrary() noexcept;
 
 [[gnu::always_inline]] inline bool IsAttached(const ThreadState& t) {
   return g_attached.load(std::memory_order_acquire) == t.token;

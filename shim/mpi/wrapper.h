@@ -220,6 +220,12 @@ template <MpiCall kCall>
   m.looked_up = false;
   r.stack = CaptureStack(t, LaneOf(kind) == kVitalLane);
   m.attached = IsAttached(t);
+  if constexpr (kind != CallKind::Init && kind != CallKind::Finalize) {
+    if (!m.attached) [[unlikely]] {
+      AttachIfInitialized(t);
+      m.attached = IsAttached(t);
+    }
+  }
   if (m.attached) [[likely]]
     BeforeAttached<kCall>(t, r, m);
   if constexpr (kind == CallKind::Abort) NoteAbort();
@@ -472,7 +478,6 @@ template <MpiCall kCall>
   if constexpr (kind == CallKind::Init) {
     if (succeeded) AfterInit<kCall>(t, m);
   } else if (!m.attached) [[unlikely]] {
-    if (kind != CallKind::Finalize) AttachIfInitialized(t);
     CloseCall(t, lane);
     return;
   }
@@ -522,13 +527,19 @@ template <MpiCall kCall, class... W>
 template <MpiCall kCall, bool kProfiling, class... W>
 [[gnu::always_inline]] inline Word Run(const char* name, void* frame, W... words) {
   using Function = Word (*)(W...);
-  static constinit std::atomic<Function> real{nullptr};
-  Function function = real.load(std::memory_order_relaxed);
+  std::atomic<void*>& real = g_real[kProfiling][static_cast<size_t>(kCall)];
+  auto function = reinterpret_cast<Function>(real.load(std::memory_order_relaxed));
   if (!function) [[unlikely]] {
     function = reinterpret_cast<Function>(RequireRealFunction(name));
-    real.store(function, std::memory_order_relaxed);
+    real.store(reinterpret_cast<void*>(function), std::memory_order_relaxed);
   }
-  return Traced<kCall>(function, frame, words...);
+  if constexpr (kInfo<kCall>.kind == CallKind::Finalize) {
+    Word result = Traced<kCall>(function, frame, words...);
+    if (static_cast<int32_t>(result) == 0) ForgetLibrary();
+    return result;
+  } else {
+    return Traced<kCall>(function, frame, words...);
+  }
 }
 
 }  // namespace ddbg::shim::mpi
