@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,16 @@ namespace {
 constinit volatile uint64_t g_never_live = 0;
 constinit Recorder* g_recorder = nullptr;
 constinit uint64_t g_generations = 0;
-constinit std::atomic<int> g_starting{0};  // 1 while one thread makes the recorder
 constinit std::atomic<bool> g_failed{false};
+
+// One thread makes the recorder. `pid`: of the process in which it does; 0: nobody has begun. `over`: it has ended.
+struct Starting {
+  std::atomic<pid_t> pid{0};
+  std::atomic<uintptr_t> thread{0};  // the address of its ThreadState
+  std::atomic<uint32_t> over{0};     // a futex
+  std::atomic<uint64_t> missed{0};   // calls of threads that could not wait any longer
+};
+constinit Starting g_starting;
 constinit SlotMemory g_slot_memory[kMaxThreads] = {};
 
 int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
@@ -190,20 +200,53 @@ bool Start() {
 void ForgetParent() {
   g_recorder = nullptr;
   g_live = &g_never_live;
-  g_starting.store(0, std::memory_order_relaxed);
+  g_starting.over.store(0, std::memory_order_relaxed);
+  g_starting.pid.store(0, std::memory_order_relaxed);
   g_thread = {};
 }
 
-// One thread makes the recorder. Another that arrives meanwhile passes through: it must not wait.
-bool EnsureStarted() {
-  if (g_recorder && *g_live == g_recorder->generation) return true;
-  if (g_recorder && g_recorder->pid != getpid()) ForgetParent();
-  if (g_failed.load(std::memory_order_relaxed)) return false;
-  int expected = 0;
-  if (!g_starting.compare_exchange_strong(expected, 1, std::memory_order_acquire)) return false;
+bool IsLive() { return g_recorder && *g_live == g_recorder->generation; }
+
+bool StartAndTell() {
+  g_starting.thread.store(reinterpret_cast<uintptr_t>(&g_thread), std::memory_order_relaxed);
   bool started = Start();
   if (!started) g_failed.store(true, std::memory_order_relaxed);
+  g_starting.over.store(1, std::memory_order_release);
+  syscall(SYS_futex, &g_starting.over, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   return started;
+}
+
+// The first call of a thread while another makes the recorder: a millisecond, so that no call is missed. Bounded, since
+// the other may need a lock that this one holds (a constructor's, in dlopen). A signal handler cannot wait for the
+// thread that it interrupted.
+bool AwaitStart() {
+  constexpr int64_t kMostNs = 100'000'000;
+  if (g_starting.thread.load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(&g_thread)) return false;
+  for (int64_t now = MonotonicNs(), until = now + kMostNs; now < until; now = MonotonicNs()) {
+    timespec left{0, until - now};
+    syscall(SYS_futex, &g_starting.over, FUTEX_WAIT_PRIVATE, 0, &left, nullptr, 0);
+    // acquire: pairs with the release in StartAndTell
+    if (g_starting.over.load(std::memory_order_acquire) != 0) return IsLive();
+  }
+  g_starting.missed.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool EnsureStarted() {
+  if (IsLive()) return true;
+  pid_t own = getpid(), starter = 0;
+  if (g_recorder && g_recorder->pid != own) ForgetParent();
+  if (g_failed.load(std::memory_order_relaxed)) return false;
+  if (g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire)) return StartAndTell();
+  if (starter == own) return AwaitStart();
+  // Forked while a thread of the parent, which is not here, was at it.
+  return g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire) && StartAndTell();
+}
+
+void CountMissed(const Region& region) {
+  if (g_starting.missed.load(std::memory_order_relaxed) == 0) return;
+  uint64_t missed = g_starting.missed.exchange(0, std::memory_order_relaxed);
+  region.slot(0)->lost[kLossNotStarted].fetch_add(missed, std::memory_order_relaxed);
 }
 
 void AttachLane(LaneWriter* lane, const Region& region, uint32_t slot, uint32_t id) {
@@ -266,6 +309,7 @@ ThreadState* EnterSlow(uintptr_t frame) noexcept {
     t.token = live;
     t.guard = guard;
   }
+  CountMissed(g_recorder->region);
   bool nested = frame < t.guard;
   if (!nested && !t.slot && !ClaimSlot(t)) {
     // Any slot's counter does: the sum over all is what is told.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -215,6 +216,33 @@ TEST_F(RecorderTest, AForkedChildIsAProcessOfItsOwn) {
   EXPECT_EQ(Lane(*t, kVitalLane).state->head.load(), head);
   EXPECT_NE(EnterHere(), nullptr);
   Leave(g_thread);
+}
+
+// Run in a child, which has no recorder yet. 0: each thread's first call was let in within a second.
+int FirstCallsAtOnce(ThreadState* (*enter)()) {
+  constexpr int kThreads = 16;
+  std::atomic<int> ready{0}, missed{0};
+  std::vector<std::thread> threads;
+  int64_t begin = 0;
+  for (int n = 0; n < kThreads; ++n)
+    threads.emplace_back([&] {
+      if (++ready == kThreads) begin = MonotonicNs();
+      while (ready.load() < kThreads) std::this_thread::yield();
+      missed += enter() == nullptr;
+    });
+  for (std::thread& thread : threads) thread.join();
+  bool late = MonotonicNs() - begin > 1'000'000'000;
+  return missed != 0 ? 1 : late ? 2 : CurrentRecorder()->region.slot(0)->lost[kLossNotStarted].load() != 0 ? 3 : 0;
+}
+
+TEST_F(RecorderTest, MissesNoFirstCallOfThreadsThatComeAtOnce) {
+  for (int i = 0; i < 10; ++i) {
+    pid_t child = fork();
+    if (child == 0) _exit(FirstCallsAtOnce(EnterHere));
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 }  // namespace
