@@ -55,6 +55,11 @@ struct SlotMemory {
   PythonReading* python;  // and this, in a process that has a Python
 };
 
+// Where a thread's stack lies. All zero: not looked up.
+struct StackBounds {
+  uintptr_t low, end;
+};
+
 // Trivially destructible and initial-exec: usable before constructors, after destructors and in dying threads.
 struct ThreadState {
   uint64_t token;    // equals *g_live while this state belongs to the process's recorder
@@ -63,6 +68,7 @@ struct ThreadState {
   LaneWriter lane[kLanes];
   PollRun poll;
   SlotMemory* memory;
+  StackBounds stack;  // where stacks are walked by frame pointers
 };
 
 extern thread_local ThreadState g_thread [[gnu::tls_model("initial-exec")]];

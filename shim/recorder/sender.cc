@@ -86,7 +86,7 @@ class Sender {
     housework_ns_ = now;
     uint64_t version = ModulesVersion();
     if (version != modules_version_) {
-      LookForPython();
+      StacksMeetNewModules();
       if (link_.Send(EncodeModules())) modules_version_ = version;
     }
     FreeSlotsOfEndedThreads();

@@ -4,7 +4,8 @@
 
 namespace ddbg::shim {
 
-void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound) noexcept {
+void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound,
+                      FindWords find_words) noexcept {
   Entry& entry = entries_[Index(frame, python)];
   bool seen = entry.frame == frame && entry.stack == stack && entry.python_state == python.state && entry.count == 0;
   entry.frame = frame;
@@ -12,7 +13,7 @@ void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stac
   entry.stack = stack;
   entry.count = 0;
   if (!seen) return;
-  int native = FindStackWords(frame, unwound.returns_to, unwound.count, entry.words);
+  int native = find_words(frame, unwound.returns_to, unwound.count, entry.words);
   // A Python that is there and could not be read: nothing tells when its frames change.
   if (native == 0 || (python.state && unwound.python_word_count == 0)) return;
   if (unwound.python_word_count > 0)

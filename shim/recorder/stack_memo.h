@@ -36,8 +36,10 @@ class StackMemo {
     int python_word_count;
   };
 
-  // To be recalled when the same is found a second time in a row.
-  void Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound) noexcept;
+  // To be recalled when the same is found a second time in a row. `find_words` says which words it follows from.
+  using FindWords = int (*)(uintptr_t frame, const uintptr_t* returns_to, int count, StackWord* words);
+  void Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound,
+             FindWords find_words) noexcept;
 
   void Forget() noexcept;
 

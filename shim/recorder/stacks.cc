@@ -6,6 +6,7 @@
 #include <protozero/basic_pbf_writer.hpp>
 #include <protozero/buffer_fixed.hpp>
 
+#include "shim/recorder/frame_pointers.h"
 #include "shim/recorder/intern_table.h"
 #include "shim/recorder/python/codes.h"
 #include "shim/recorder/python/frames.h"
@@ -38,6 +39,7 @@ constexpr int kCodeShift = 33, kLineShift = 1;  // and bit 0: the frame was call
 constinit InternTable g_stacks;
 constinit StackMode g_mode = StackMode::kOff;
 constinit const char* g_why = "not started";
+constinit bool g_by_frame_pointers = false;
 constinit std::atomic<const PythonLayout*> g_python = nullptr;
 constinit bool g_looked_for_python = false;
 constinit uintptr_t g_own_start = 0, g_own_end = 0;
@@ -142,7 +144,7 @@ uint32_t Unwind(ThreadState& t, const PythonPlace& place) {
   static_assert(sizeof(uintptr_t) == sizeof(uint64_t));
   uint64_t words[kMaxStackWords];
   uintptr_t frames[kMaxFrames];
-  int n = Backtrace(frames, kMaxFrames), own = 0;
+  int n = g_by_frame_pointers ? WalkFramePointers(t, frames, kMaxFrames) : Backtrace(frames, kMaxFrames), own = 0;
   while (own < n && frames[own] >= g_own_start && frames[own] < g_own_end) ++own;
   int native = n - own;
   for (int i = 0; i < native; ++i) words[i] = frames[own + i];
@@ -155,22 +157,28 @@ uint32_t Unwind(ThreadState& t, const PythonPlace& place) {
   }
   const PythonReading* reading = t.memory->python;
   StackMemo* memo = native > 0 ? Memory(&t.memory->memo) : nullptr;
-  if (memo)
-    memo->Learn(t.guard, place, stack,
-                {frames + own, native, reading ? reading->words : nullptr, python ? reading->word_count : 0});
+  StackMemo::Unwound unwound{frames + own, native, reading ? reading->words : nullptr,
+                             python ? reading->word_count : 0};
+  if (memo) memo->Learn(t.guard, place, stack, unwound, g_by_frame_pointers ? FindFramePointerWords : FindStackWords);
   return Use(t, *stack)->id;
 }
 
-bool StartUnwinding() {
-  if (const char* why_not = LoadUnwinder()) {
-    g_why = why_not;
-    Say("libunwind.so.8 is not installed: calls are recorded without stacks (Debian package libunwind8)");
-    return false;
-  }
-  // A forked child starts with a table of its own: what its parent sent does not count for it.
-  if (g_stacks.Make(kStacks, kFrameBytes)) return true;
-  g_why = "no memory for the stack table";
-  return false;
+void StartUnwinding() {
+  const char* why_not = LoadUnwinder();
+  g_by_frame_pointers = why_not != nullptr;
+  if (!g_by_frame_pointers) return;
+  g_why = why_not;
+  LearnCode();
+  Say("libunwind.so.8 is not installed: stacks go only as far as frame pointers do (Debian package libunwind8)");
+}
+
+void LookForPython() {
+  if (g_looked_for_python) return;
+  const PythonLayout* python = FindPython();
+  if (!python) return;
+  g_looked_for_python = true;
+  // Release: pairs with the loads of g_python, which read the layout behind it.
+  if (python->why_not == nullptr && StartPythonCodes()) g_python.store(python, std::memory_order_release);
 }
 
 }  // namespace
@@ -183,27 +191,30 @@ void StartStacks(StackMode mode) noexcept {
     g_why = "switched off";
     return;
   }
-  if (!StartUnwinding()) return;
+  // A forked child starts with a table of its own: what its parent sent does not count for it.
+  if (!g_stacks.Make(kStacks, kFrameBytes)) {
+    g_why = "no memory for the stack table";
+    return;
+  }
+  StartUnwinding();
   dl_iterate_phdr(FindOwnRange, reinterpret_cast<void*>(&FindOwnRange));
   g_looked_for_python = false;
   LookForPython();
 }
 
-void LookForPython() noexcept {
-  if (!g_stacks.is_made() || g_looked_for_python) return;
-  const PythonLayout* python = FindPython();
-  if (!python) return;
-  g_looked_for_python = true;
-  // Release: pairs with the loads of g_python, which read the layout behind it.
-  if (python->why_not == nullptr && StartPythonCodes()) g_python.store(python, std::memory_order_release);
-}
-
 std::string StacksDescription() {
   if (!g_stacks.is_made()) return std::string("none: ") + g_why;
+  std::string how = g_by_frame_pointers ? std::string("frame pointers: ") + g_why : "libunwind";
   const PythonLayout* python = g_looked_for_python ? FindPython() : nullptr;
-  if (!python) return "libunwind";
-  std::string name = ", CPython " + std::string(python->version);
-  return "libunwind" + name + (python->why_not ? std::string(" not read: ") + python->why_not : "");
+  if (!python) return how;
+  how += ", CPython " + std::string(python->version);
+  return how + (python->why_not ? std::string(" not read: ") + python->why_not : "");
+}
+
+void StacksMeetNewModules() noexcept {
+  if (!g_stacks.is_made()) return;
+  if (g_by_frame_pointers) LearnCode();
+  LookForPython();
 }
 
 uint32_t CaptureStack(ThreadState& t, bool communication_level) noexcept {

@@ -97,7 +97,7 @@ const char* LoadUnwinder() noexcept {
     g_unwinder = found;
     return nullptr;
   }
-  return "libunwind.so.8 not found";
+  return "libunwind.so.8 is missing";
 }
 
 int Backtrace(uintptr_t* frames, int most) noexcept {
