@@ -80,6 +80,12 @@ bool GainsRights(const std::string& path) {
 std::string WhyElfNotTraceable(const std::string& path, const File& file) {
   Elf64_Ehdr header;
   if (!file.Read(0, &header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "";
+  if (header.e_ident[EI_CLASS] == ELFCLASS32) {
+    return fmt::format(
+        "{} is a 32-bit program: it cannot load the 64-bit libddbg.so, and its calls are not recorded; rebuild it as a "
+        "64-bit program (without -m32) to have them recorded",
+        path);
+  }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kOwnMachine) {
     return fmt::format(
         "{} is not a 64-bit {} program and cannot load this libddbg.so; rebuild it for this machine, or use a "
