@@ -2,19 +2,15 @@
 # Walks the steps of docker/Dockerfile and then the quick start in a Debian 12 that has nothing installed, without a
 # container engine: a debootstrap directory, entered by chroot in namespaces of its own. Needs root and debootstrap.
 # The bare system and downloaded packages are kept in ${XDG_CACHE_HOME:-$HOME/.cache}/ddbg; each walk works on a copy.
-# Ends with 77 and one sentence if this machine does not allow it. DDBG_DEBIAN_MIRROR: where packages come from, if not
-# from where this machine has its own.
+# Ends with 77 and one sentence if this machine does not allow it. DDBG_DEBIAN_MIRROR: see debian_directory.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-suite=bookworm
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/ddbg
-bare=$cache/debootstrap-$suite
+# shellcheck source=scripts/debian_directory.sh
+. scripts/debian_directory.sh
 
-cannot() {
-  echo "bare_debian.sh: $*" >&2
-  exit 77
-}
+suite=bookworm
+cache=$debian_cache
 
 # The part outside the namespaces: a mount or process made inside ends with them, whatever happens.
 if [[ ${1:-} != --inside ]]; then
@@ -31,22 +27,8 @@ if [[ ${1:-} != --inside ]]; then
 fi
 walk=$2/root
 
-# This machine's own Debian mirror: the repository of its origin "Debian" that is no security archive.
-mirror=${DDBG_DEBIAN_MIRROR:-}
-if [[ -z $mirror ]]; then
-  mirror=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-    sed -n 's/^Debian|Debian|//p' | head -n 1)
-  [[ -n $mirror ]] || cannot "this machine's apt knows no Debian mirror: set DDBG_DEBIAN_MIRROR"
-fi
-
-if [[ ! -e $bare/.complete ]]; then
-  rm -rf "$bare"
-  if ! debootstrap --variant=minbase "$suite" "$bare" "$mirror" >"$cache/debootstrap.log" 2>&1; then
-    tail -n 3 "$cache/debootstrap.log" >&2
-    cannot "debootstrap could not fetch $suite from this machine's mirror"
-  fi
-  touch "$bare/.complete"
-fi
+bare=$(debian_directory "$suite") || exit
+mirror=$(debian_mirror) || exit
 
 cp -a --reflink=auto "$bare" "$walk"
 echo "deb $mirror $suite main" >"$walk/etc/apt/sources.list"
