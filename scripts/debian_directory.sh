@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a directory with a Debian that has nothing installed, once, and prints its path:
-#   debian_directory.sh SUITE
+# Makes a directory with a Debian that has nothing installed but the packages named, once, and prints its path:
+#   debian_directory.sh SUITE [PACKAGE…]
 # It is kept in ${XDG_CACHE_HOME:-$HOME/.cache}/ddbg and nobody changes it: work on a copy, or mount over it. Ends with 77
 # and one sentence if this machine does not allow it. DDBG_DEBIAN_MIRROR: where packages come from, if not from where this
 # machine has its own. Other scripts source this file for its functions.
@@ -24,8 +24,11 @@ debian_mirror() {
 }
 
 debian_directory() {
-  local suite=$1 bare mirror
+  local suite=$1 bare mirror package include
   bare=$debian_cache/debootstrap-$suite
+  shift
+  for package in "$@"; do bare+=+$package; done
+  include=$(IFS=,; echo "$*")
   mkdir -p "$debian_cache"
   exec 8>"$bare.lock"
   flock 8
@@ -33,7 +36,7 @@ debian_directory() {
     command -v debootstrap >/dev/null || cannot "debootstrap is not installed (scripts/install_deps.sh --test)"
     mirror=$(debian_mirror) || exit
     rm -rf --one-file-system "$bare"
-    if ! debootstrap --variant=minbase "$suite" "$bare" "$mirror" >"$bare.log" 2>&1; then
+    if ! debootstrap --variant=minbase ${include:+--include="$include"} "$suite" "$bare" "$mirror" >"$bare.log" 2>&1; then
       tail -n 3 "$bare.log" >&2
       cannot "debootstrap could not fetch $suite from this machine's mirror"
     fi

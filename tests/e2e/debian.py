@@ -19,7 +19,7 @@ class Debian:
     """A release with packages in it; made when it is first needed and kept outside the tree."""
 
     def __init__(self, suite, *packages):
-        made = subprocess.run([ROOT / "scripts/debian_root.sh", suite, *packages], capture_output=True, text=True)
+        made = subprocess.run([ROOT / "scripts/debian_directory.sh", suite, *packages], capture_output=True, text=True)
         if made.returncode == 77:
             pytest.skip(made.stderr.strip().splitlines()[-1])
         assert made.returncode == 0, made.stderr
