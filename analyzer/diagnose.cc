@@ -7,6 +7,7 @@
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
+#include "analyzer/run_summary.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -84,6 +85,9 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
       diagnosis->caveats.push_back(fmt::format("rank {}: {}", process.rank(), damage));
   }
   for (const std::string& sentence : run.unreadable) diagnosis->caveats.push_back(sentence);
+  if (uint64_t calls = DroppedCalls(run))
+    diagnosis->caveats.push_back(
+        fmt::format("{} older calls are known in sums only, since their detail was dropped (DDBG_BUDGET)", calls));
   if (!diagnosis->findings.empty())
     for (const std::string& sentence : context.symbol_caveats()) diagnosis->caveats.push_back(sentence);
   if (context.situations.stopped_from_outside)

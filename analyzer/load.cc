@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -12,8 +13,8 @@
 #include "analyzer/liveness.h"
 #include "analyzer/module_role.h"
 #include "analyzer/process_loader.h"
+#include "analyzer/process_source.h"
 #include "proto/clock_ticks.h"
-#include "proto/trace_reader.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -58,17 +59,18 @@ bool ByRank(const Process& a, const Process& b) {
 }  // namespace
 
 Result<Process> LoadProcess(const std::string& path) {
-  Result<TraceReader> reader = TraceReader::Open(path);
-  if (!reader) return reader.error();
+  Result<ProcessSource> source = ProcessSource::Open(StemOf(path));
+  if (!source) return source.error();
   ProcessLoader loader;
   TraceChunk chunk;
-  while (reader->Next(&chunk)) loader.Add(chunk.bytes);
-  std::vector<std::string> damage = reader->Damage();
+  while (source->Next(&chunk)) loader.Add(chunk.bytes);
+  std::vector<std::string> damage = source->Damage();
   if (!loader.has_identity()) {
     return Error{path + " does not say whose calls it holds, since its beginning is missing; leave this file out." +
                  (damage.empty() ? "" : " (" + damage.front() + ")")};
   }
-  Process process = loader.Finish(path);
+  Process process = loader.Finish(source->files().back());
+  process.files = source->files();
   process.damage.insert(process.damage.begin(), damage.begin(), damage.end());
   return process;
 }
@@ -76,8 +78,9 @@ Result<Process> LoadProcess(const std::string& path) {
 Run LoadRun(const RunFiles& files) {
   Run run;
   run.dir = files.dir;
+  std::set<std::string> seen;
   for (const std::string& file : files.files) {
-    if (IsNodeFile(file)) continue;
+    if (IsNodeFile(file) || !seen.insert(StemOf(file)).second) continue;
     Result<Process> process = LoadProcess(file);
     if (!process) {
       run.unreadable.push_back(process.error().text);

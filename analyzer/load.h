@@ -15,8 +15,8 @@ namespace ddbg::analyzer {
 // A process without an end is kRunning only if it is (see liveness.h), else kGone; Run::live: some process is kRunning.
 Run LoadRun(const RunFiles& files);
 
-// One rank-* or proc-* file. An error if there is no Process packet in it, since nothing in it could be told to be
-// whose. The end of a process that has none in the file is left at kRunning.
+// The process of one rank-* or proc-* file, from all files it has. An error if there is no Process packet in it, since
+// nothing in it could be told to be whose. The end of a process that has none in the file is left at kRunning.
 Result<Process> LoadProcess(const std::string& path);
 
 // ResolveRun and LoadRun for the names people gave. Of a process that has ended within the last second it awaits the

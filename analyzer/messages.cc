@@ -3,26 +3,12 @@
 #include <algorithm>
 
 #include "analyzer/match.h"
+#include "proto/operations.h"
 
 namespace ddbg::analyzer {
 namespace {
 
-enum class Direction { kNone, kSend, kReceive };
-
-// PushStarts in shim/mpi/wrapper.h: Record::op of a started persistent operation is its direction.
-Direction DirectionOf(const Call& call) {
-  switch (call.info().kind) {
-    case CallKind::Send: return Direction::kSend;
-    case CallKind::Recv:
-    case CallKind::Mrecv: return Direction::kReceive;
-    case CallKind::Sendrecv: return call.flags & kFlagSecondHalf ? Direction::kReceive : Direction::kSend;
-    case CallKind::Start:
-      return call.op == 1 ? Direction::kSend : call.op == 2 ? Direction::kReceive : Direction::kNone;
-    default: return Direction::kNone;
-  }
-}
-
-bool IsNonBlocking(const Call& call) { return call.info().has_request; }
+Direction DirectionOf(const Call& call) { return ddbg::DirectionOf(call.info(), call.op, call.flags); }
 
 // How an operation ended, by its number: the completion record, or the wait or test that completed it alone.
 struct Completion {
@@ -35,12 +21,8 @@ using Completions = std::unordered_map<uint64_t, Completion>;
 Completions CompletionsOf(const Process& process) {
   Completions completions;
   for (const Call& call : process.calls) {
-    bool completes = call.call == kCallCompletion;
-    if (call.known() && !call.open()) {
-      CallKind kind = call.info().kind;
-      completes = kind == CallKind::Wait || kind == CallKind::Test || kind == CallKind::RequestFree;
-    }
-    if (!completes || call.aux == 0 || (call.flags & kFlagNothingDone)) continue;
+    const CallInfo* info = call.known() && !call.open() ? &call.info() : nullptr;
+    if (!CompletesOperation(info, call.call, call.aux, call.flags)) continue;
     completions[call.aux] = {call.peer, call.tag, (call.flags & kFlagCancelled) != 0,
                              (call.flags & kFlagStatusUnknown) == 0 && call.peer != kNoPeer};
   }
@@ -53,6 +35,7 @@ class Matcher {
 
   Messages Match() {
     for (size_t i = 0; i < run_.processes.size(); ++i) AddProcess(i);
+    for (const Process& process : run_.processes) AddDropped(process);
     for (auto& [channel, ends] : messages_.channels) Pair(ends);
     return std::move(messages_);
   }
@@ -64,8 +47,7 @@ class Matcher {
     for (size_t i = 0; i < process.calls.size(); ++i) {
       const Call& call = process.calls[i];
       if (!call.known()) continue;
-      if (IsNonBlocking(call) && call.aux) messages_.posted[index][call.aux] = i;
-      if (call.info().kind == CallKind::Start && call.aux) messages_.posted[index][call.aux] = i;
+      if (PostsOperation(call.info()) && call.aux) messages_.posted[index][call.aux] = i;
       Direction direction = DirectionOf(call);
       if (direction != Direction::kNone && call.result == 0) AddEnd(index, i, direction, completions);
     }
@@ -79,7 +61,7 @@ class Matcher {
     if (comm == process.comms.end() || comm->second.remote_size > 0 || call.peer == kProcNull) return;
     End end{index, call_index, call.tag, 0, !call.open(), false, kNoIndex};
     int32_t peer = call.peer;
-    if (IsNonBlocking(call) || call.info().kind == CallKind::Start) {
+    if (PostsOperation(call.info())) {
       end.operation = call.aux;
       end.completed = (call.flags & kFlagCompletedAtPost) != 0;
       auto completion = completions.find(call.aux);
@@ -102,18 +84,51 @@ class Matcher {
     (direction == Direction::kSend ? ends.sends : ends.receives).push_back(end);
   }
 
+  // Messages of detail that was dropped: those that follow are counted from there.
+  void AddDropped(const Process& process) {
+    messages_.uncounted = messages_.uncounted || process.dropped.uncounted;
+    for (const DroppedMessages& dropped : process.dropped.messages) {
+      Call call;
+      call.call = dropped.call;
+      auto comm = process.comms.find(dropped.comm);
+      if (!call.known() || comm == process.comms.end() || comm->second.remote_size > 0) continue;
+      if (dropped.peer == kProcNull || dropped.peer == kAnySource || dropped.tag == kAnyTag) continue;
+      int32_t own = comm->second.rank;
+      uint64_t uid = comm->second.uid;
+      switch (ddbg::DirectionOf(call.info(), dropped.op, dropped.flags)) {
+        case Direction::kSend:
+          messages_.channels[{uid, own, dropped.peer}].passed[dropped.tag].sends += dropped.times;
+          break;
+        case Direction::kReceive:
+          messages_.channels[{uid, dropped.peer, own}].passed[dropped.tag].receives += dropped.times;
+          break;
+        case Direction::kNone: break;
+      }
+    }
+  }
+
+  // The k-th send of a tag and the k-th receive, counted from the beginning of the run.
   static void Pair(ChannelEnds& ends) {
-    std::map<int32_t, std::vector<size_t>> waiting;  // receives by tag, not yet paired
-    std::map<int32_t, size_t> next;
-    for (size_t i = 0; i < ends.receives.size(); ++i) waiting[ends.receives[i].tag].push_back(i);
+    std::map<int32_t, std::vector<size_t>> receives;
+    for (size_t i = 0; i < ends.receives.size(); ++i) receives[ends.receives[i].tag].push_back(i);
+    std::map<int32_t, uint64_t> sends;
     for (size_t i = 0; i < ends.sends.size(); ++i) {
-      auto receives = waiting.find(ends.sends[i].tag);
-      if (receives == waiting.end()) continue;
-      size_t& at = next[ends.sends[i].tag];
-      if (at >= receives->second.size()) continue;
-      size_t receive = receives->second[at++];
-      ends.sends[i].partner = receive;
-      ends.receives[receive].partner = i;
+      int32_t tag = ends.sends[i].tag;
+      const Passed& passed = ends.passed[tag];
+      uint64_t number = passed.sends + sends[tag]++;
+      const std::vector<size_t>& of_tag = receives[tag];
+      if (number < passed.receives) {
+        ends.sends[i].partner = kPartnerDropped;
+      } else if (number - passed.receives < of_tag.size()) {
+        size_t receive = of_tag[number - passed.receives];
+        ends.sends[i].partner = receive;
+        ends.receives[receive].partner = i;
+      }
+    }
+    for (const auto& [tag, of_tag] : receives) {
+      const Passed& passed = ends.passed[tag];
+      for (size_t k = 0; k < of_tag.size() && passed.receives + k < passed.sends; ++k)
+        ends.receives[of_tag[k]].partner = kPartnerDropped;
     }
   }
 

@@ -27,15 +27,25 @@ struct End {
   uint64_t operation = 0;  // non-blocking: its number; 0: blocking
   bool completed = false;  // the call returned, or a wait or test completed the operation
   bool cancelled = false;
-  size_t partner = kNoIndex;  // index in the other list of its channel
+  size_t partner = kNoIndex;  // index in the other list of its channel, or kPartnerDropped
+};
+
+// The other end is known, but its detail was dropped.
+inline constexpr size_t kPartnerDropped = kNoIndex - 1;
+
+// Ends of one tag that came before those in the lists, whose detail was dropped.
+struct Passed {
+  uint64_t sends = 0, receives = 0;
 };
 
 struct ChannelEnds {
   std::vector<End> sends, receives;  // in the order they were posted
+  std::map<int32_t, Passed> passed;  // by tag
 };
 
 struct Messages {
   std::map<Channel, ChannelEnds> channels;
+  bool uncounted = false;  // of dropped detail nobody knows how many there were: partners are guesses
   // Receives that never completed and could come from anyone: by process, with the communicator.
   struct Wild {
     size_t process, call;

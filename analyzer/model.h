@@ -9,13 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proto/call.h"
+#include "proto/call_table.h"
 
 namespace ddbg::analyzer {
 
 inline constexpr int64_t kNeverReturned = -1;
-// A name this build does not know: aux is its index in Process::call_names.
-inline constexpr uint16_t kUnknownCall = 0xffff;
+// Of a name this build does not know (kUnknownCall) aux is its index in Process::call_names.
 
 // One call, or one half of a Sendrecv, or a completion or loss record (see ring_layout.h for the fields).
 struct Call {
@@ -108,9 +107,37 @@ struct KeyValue {
   std::string key, value;
 };
 
+// Messages of one kind that were posted in detail that was dropped.
+struct DroppedMessages {
+  uint16_t call = 0;
+  uint8_t op = 0, flags = 0;
+  uint32_t comm = 0;
+  int32_t peer = kNoPeer, tag = 0;
+  uint64_t times = 0;
+};
+
+// Calls of one function on one communicator over a time of which the detail was dropped.
+struct CallSums {
+  int64_t t_min_ns = 0, t_max_ns = 0;
+  uint16_t call = 0;
+  uint32_t comm = 0;
+  uint64_t calls = 0, duration_ns = 0, longest_ns = 0, count = 0;
+  uint32_t last_seq = 0;
+};
+
+// What a long run has left of its older detail. until_ns 0: nothing was dropped.
+struct Dropped {
+  int64_t until_ns = 0;
+  uint64_t records = 0;
+  std::vector<CallSums> sums;
+  std::vector<DroppedMessages> messages;
+  bool uncounted = false;
+};
+
 struct Process {
   // identity, as the launcher and the system say
-  std::string file;  // path of the trace file
+  std::string file;                // path of the trace file, or of the last of several
+  std::vector<std::string> files;  // all of them, oldest first
   std::string run_id;
   uint32_t attempt_id = 0;
   int32_t launcher_rank = -1, launcher_world_size = -1, local_rank = -1;
@@ -135,6 +162,7 @@ struct Process {
   std::unordered_map<uint32_t, uint32_t> tid_by_thread;
   std::vector<Module> modules;
   ProcessEnd end;
+  Dropped dropped;
   std::vector<uint64_t> lost;       // by LossCause
   int64_t last_seen_ns = 0;         // latest time in the file
   std::vector<std::string> damage;  // truncated tail, bad frames: one sentence each

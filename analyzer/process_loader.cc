@@ -7,21 +7,12 @@
 #include <unordered_map>
 
 #include "analyzer/definition_cells.h"
+#include "proto/batch_reader.h"
 
 namespace ddbg::analyzer {
 namespace {
 
 constexpr size_t kMaxMembers = 16 << 20;  // of a communicator: more is damage, not a job
-
-uint16_t FindCall(std::string_view name) {
-  static const auto ids = [] {
-    std::unordered_map<std::string_view, uint16_t> map;
-    for (size_t i = 0; i < kCallCount; ++i) map[kCalls[i].name] = static_cast<uint16_t>(kFirstCall + i);
-    return map;
-  }();
-  auto found = ids.find(name);
-  return found == ids.end() ? kUnknownCall : found->second;
-}
 
 std::vector<KeyValue> ToModel(const google::protobuf::RepeatedPtrField<proto::KeyValue>& pairs) {
   std::vector<KeyValue> out;
@@ -42,59 +33,24 @@ std::vector<int32_t> ExpandMembers(const google::protobuf::RepeatedField<int32_t
   return members;
 }
 
-// A column that is all zero is left out.
-template <typename Column>
-auto At(const Column& column, int i) -> std::decay_t<decltype(column[0])> {
-  return column.empty() ? 0 : column[i];
+// All fields but `call`, which needs the trace's table, and `thread`.
+Call ToModel(const Record& record) {
+  Call call;
+  call.start_ns = static_cast<int64_t>(record.start);
+  call.duration_ns = static_cast<int64_t>(record.duration);
+  call.count = record.count;
+  call.aux = record.aux;
+  call.comm = record.comm;
+  call.seq = record.seq;
+  call.dtype = record.dtype;
+  call.peer = record.peer;
+  call.tag = record.tag;
+  call.stack = record.stack;
+  call.result = record.result;
+  call.op = record.op;
+  call.flags = record.flags;
+  return call;
 }
-
-bool ColumnsFit(const proto::Batch& b) {
-  int n = static_cast<int>(b.records());
-  for (int size :
-       {b.call_size(), b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(), b.dtype_size(),
-        b.peer_size(), b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(), b.op_size(), b.flags_size()}) {
-    if (size != 0 && size != n) return false;
-  }
-  return b.first_position() <= b.end_position() && b.records() <= b.end_position() - b.first_position();
-}
-
-// Walks the columns of a batch, of which four hold differences.
-class BatchReader {
- public:
-  explicit BatchReader(const proto::Batch& batch) : b_(batch), start_(static_cast<uint64_t>(batch.t_min_ns())) {}
-
-  // All fields but `call`, which needs the trace's table, and `thread`.
-  Call Next() {
-    start_ += static_cast<uint64_t>(At(b_.start(), i_));
-    seq_ += static_cast<uint32_t>(At(b_.seq(), i_));
-    stack_ += static_cast<uint32_t>(At(b_.stack(), i_));
-    aux_ += static_cast<uint64_t>(At(b_.aux(), i_));
-    Call call;
-    call.start_ns = static_cast<int64_t>(start_);
-    call.duration_ns = static_cast<int64_t>(std::min<uint64_t>(At(b_.duration(), i_), INT64_MAX));
-    call.count = At(b_.count(), i_);
-    call.aux = aux_;
-    call.comm = At(b_.comm(), i_);
-    call.seq = seq_;
-    call.dtype = At(b_.dtype(), i_);
-    call.peer = At(b_.peer(), i_);
-    call.tag = At(b_.tag(), i_);
-    call.stack = stack_;
-    call.result = At(b_.result(), i_);
-    call.op = static_cast<uint8_t>(At(b_.op(), i_));
-    call.flags = static_cast<uint8_t>(At(b_.flags(), i_));
-    ++i_;
-    return call;
-  }
-
-  uint32_t trace_call() const { return At(b_.call(), i_); }  // of the record that Next will give
-
- private:
-  const proto::Batch& b_;
-  int i_ = 0;
-  uint64_t start_, aux_ = 0;
-  uint32_t seq_ = 0, stack_ = 0;
-};
 
 // Where each record of a batch lay in the ring: the cells that no definition took. Empty if that does not add up.
 std::vector<uint64_t> RecordPositions(const proto::Batch& batch, const proto::Definitions& definitions,
@@ -162,6 +118,9 @@ void ProcessLoader::AddPacket(const Place& place) {
     case proto::Packet::kOpenCall: return AddOpenCall(packet.open_call());
     case proto::Packet::kEnd: return AddEnd(packet.end());
     case proto::Packet::kNote: return AddNote(packet.note());
+    case proto::Packet::kKept: return AddKept(packet.kept());
+    case proto::Packet::kSummary: return AddSummary(packet.summary());
+    case proto::Packet::kDropped: return AddDropped(packet.dropped());
     default: return;  // clock points: one host has one clock; what a newer version adds is not for us
   }
 }
@@ -192,18 +151,12 @@ void ProcessLoader::AddIdentity(const proto::Process& p) {
   process_.start_realtime_ns = p.start_realtime_ns();
   process_.start_monotonic_ns = p.start_monotonic_ns();
   process_.call_names.assign(p.call_name().begin(), p.call_name().end());
-  call_ids_.clear();
-  for (const std::string& name : process_.call_names) call_ids_.push_back(FindCall(name));
+  calls_ = CallTable(process_.call_names);
 }
 
 void ProcessLoader::MapCall(uint32_t trace_id, Call* call) const {
-  if (trace_id < kFirstCall) {
-    call->call = static_cast<uint16_t>(trace_id);
-    return;
-  }
-  size_t index = trace_id - kFirstCall;
-  call->call = index < call_ids_.size() ? call_ids_[index] : kUnknownCall;
-  if (call->call == kUnknownCall) call->aux = index;  // what aux meant, nobody here knows
+  call->call = calls_.Own(static_cast<uint16_t>(std::min<uint32_t>(trace_id, UINT16_MAX)));
+  if (call->call == kUnknownCall) call->aux = trace_id - kFirstCall;  // what aux meant, nobody here knows
 }
 
 uint32_t ProcessLoader::ThreadIndex(uint32_t slot, uint32_t tid) {
@@ -225,7 +178,7 @@ void ProcessLoader::Saw(int64_t t_ns) { process_.last_seen_ns = std::max(process
 
 void ProcessLoader::AddBatch(const Place& place) {
   const proto::Batch& batch = place.chunk.packet(place.index).batch();
-  if (!ColumnsFit(batch)) {
+  if (!BatchReader::Fits(batch) || batch.records() > batch.end_position() - batch.first_position()) {
     malformed_ = true;
     return;
   }
@@ -250,19 +203,75 @@ void ProcessLoader::AddBatch(const Place& place) {
 void ProcessLoader::AppendRecords(const proto::Batch& batch, uint32_t thread_index,
                                   const std::vector<uint64_t>* positions, const Positions& seen) {
   if (positions && positions->empty()) return;
-  Thread& thread = threads_[thread_index];
   BatchReader reader(batch);
   for (uint32_t i = 0; i < batch.records(); ++i) {
-    uint32_t trace_call = reader.trace_call();
-    Call call = reader.Next();
-    if (positions && seen.Contains((*positions)[i])) continue;
-    call.thread = thread_index;
-    MapCall(trace_call, &call);
-    thread.last_start = std::max(thread.last_start, call.start_ns);
-    thread.last_end = std::max(thread.last_end, EndOf(call));
-    process_.calls.push_back(call);
+    Record record = reader.Next();
+    if (!positions || !seen.Contains((*positions)[i])) AppendRecord(record, thread_index);
   }
   Saw(batch.t_max_ns());
+}
+
+void ProcessLoader::AppendRecord(const Record& record, uint32_t thread_index) {
+  Thread& thread = threads_[thread_index];
+  Call call = ToModel(record);
+  call.thread = thread_index;
+  MapCall(record.call, &call);
+  thread.last_start = std::max(thread.last_start, call.start_ns);
+  thread.last_end = std::max(thread.last_end, EndOf(call));
+  process_.calls.push_back(call);
+}
+
+// ---- What stays of dropped detail -------------------------------------------------------------------------------
+
+void ProcessLoader::AddKept(const proto::Batch& batch) {
+  if (!BatchReader::Fits(batch)) {
+    malformed_ = true;
+    return;
+  }
+  uint32_t thread = ThreadIndex(batch.thread(), batch.tid());
+  BatchReader reader(batch);
+  for (uint32_t i = 0; i < batch.records(); ++i) AppendRecord(reader.Next(), thread);
+}
+
+void ProcessLoader::AddSummary(const proto::Summary& s) {
+  int n = s.call_size();
+  if (s.comm_size() != n || s.records_size() != n || s.duration_size() != n || s.longest_size() != n ||
+      s.count_size() != n || s.last_seq_size() != n) {
+    malformed_ = true;
+    return;
+  }
+  for (int i = 0; i < n; ++i) {
+    CallSums sums{s.t_min_ns(),  s.t_max_ns(), 0,          s.comm(i),    s.records(i),
+                  s.duration(i), s.longest(i), s.count(i), s.last_seq(i)};
+    sums.call = calls_.Own(static_cast<uint16_t>(std::min<uint32_t>(s.call(i), UINT16_MAX)));
+    process_.dropped.sums.push_back(sums);
+  }
+}
+
+void ProcessLoader::AddDropped(const proto::Dropped& d) {
+  int n = d.call_size(), lanes = d.thread_size();
+  if (d.comm_size() != n || d.peer_size() != n || d.tag_size() != n || d.op_size() != n || d.flags_size() != n ||
+      d.messages_size() != n || d.lane_size() != lanes || d.end_position_size() != lanes) {
+    malformed_ = true;
+    return;
+  }
+  process_.dropped.until_ns = d.until_ns();
+  process_.dropped.records = d.records();
+  process_.dropped.uncounted = d.uncounted();
+  Saw(d.until_ns());
+  // A part that was digested and could not be removed is not read again.
+  for (int i = 0; i < lanes; ++i) seen_[{d.thread(i), d.lane(i)}].Add(0, d.end_position(i));
+  for (int i = 0; i < n; ++i) {
+    DroppedMessages messages;
+    messages.call = calls_.Own(static_cast<uint16_t>(std::min<uint32_t>(d.call(i), UINT16_MAX)));
+    messages.op = static_cast<uint8_t>(d.op(i));
+    messages.flags = static_cast<uint8_t>(d.flags(i));
+    messages.comm = d.comm(i);
+    messages.peer = d.peer(i);
+    messages.tag = d.tag(i);
+    messages.times = d.messages(i);
+    process_.dropped.messages.push_back(messages);
+  }
 }
 
 void ProcessLoader::AddDefinition(const proto::Definition& definition) {

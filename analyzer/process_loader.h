@@ -62,6 +62,7 @@ class ProcessLoader {
   void AddBatch(const Place& place);
   void AppendRecords(const proto::Batch& batch, uint32_t thread, const std::vector<uint64_t>* positions,
                      const Positions& seen);
+  void AppendRecord(const Record& record, uint32_t thread);
   void AddDefinition(const proto::Definition& definition);
   void AddStack(const proto::Stack& definition);
   void AddCommunicator(const proto::Communicator& communicator);
@@ -69,6 +70,9 @@ class ProcessLoader {
   void AddOpenCall(const proto::OpenCall& open_call);
   void AddEnd(const proto::ProcessEnd& end);
   void AddNote(const proto::Note& note);
+  void AddKept(const proto::Batch& batch);
+  void AddSummary(const proto::Summary& summary);
+  void AddDropped(const proto::Dropped& dropped);
   void MapCall(uint32_t trace_id, Call* call) const;
   uint32_t ThreadIndex(uint32_t slot, uint32_t tid);
   void Saw(int64_t t_ns);
@@ -85,9 +89,9 @@ class ProcessLoader {
   Process process_;
   bool has_identity_ = false;
   bool malformed_ = false;
-  std::map<int, std::string> troubles_;                      // of the collector that are not over, by Note::Kind
-  std::vector<uint16_t> call_ids_;                           // this build's, by index into the trace's table
-  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;  // by slot and lane
+  std::map<int, std::string> troubles_;  // of the collector that are not over, by Note::Kind
+  CallTable calls_;
+  std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;           // by slot and lane
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> threads_by_tid_;  // by slot and tid
   std::map<uint32_t, uint32_t> current_thread_;                       // by slot
   std::map<uint32_t, Thread> threads_;                                // by index

@@ -63,8 +63,12 @@ ProcessSummary Summarize(const Process& process) {
     int64_t until = running ? std::max(process.last_seen_ns, NowOf(process)) : process.last_seen_ns;
     summary.open_ns = until - process.calls[summary.open_call].start_ns;
   }
+  for (const CallSums& sums : process.dropped.sums)
+    if (sums.call >= kFirstCall) summary.dropped_calls += sums.calls;
+  summary.calls += summary.dropped_calls;
   struct stat file;
-  if (stat(process.file.c_str(), &file) == 0) summary.file_bytes = static_cast<uint64_t>(file.st_size);
+  for (const std::string& path : process.files)
+    if (stat(path.c_str(), &file) == 0) summary.file_bytes += static_cast<uint64_t>(file.st_size);
   return summary;
 }
 
@@ -98,7 +102,15 @@ std::string LossLine(const Run& run) {
   }
   if (damaged) parts.push_back(fmt::format("parts of {}, see below", Counted(damaged, "file")));
   if (!run.unreadable.empty()) parts.push_back(fmt::format("{} unreadable", Counted(run.unreadable.size(), "file")));
-  return parts.empty() ? "nothing lost" : fmt::format("LOST: {}", fmt::join(parts, "; "));
+  std::string line = parts.empty() ? "nothing lost" : fmt::format("LOST: {}", fmt::join(parts, "; "));
+  if (uint64_t calls = DroppedCalls(run)) line += fmt::format("; {} older calls are kept in sums only", Grouped(calls));
+  return line;
+}
+
+uint64_t DroppedCalls(const Run& run) {
+  uint64_t calls = 0;
+  for (const Process& process : run.processes) calls += Summarize(process).dropped_calls;
+  return calls;
 }
 
 std::string ProcessName(const Process& process) {

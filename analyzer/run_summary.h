@@ -14,6 +14,7 @@ namespace ddbg::analyzer {
 
 struct ProcessSummary {
   uint64_t calls = 0;           // completions, losses and second halves not counted
+  uint64_t dropped_calls = 0;   // of these: known in sums only, to keep within the budget
   size_t last_call = kNoIndex;  // the latest started one
   size_t open_call = kNoIndex;  // the longest open one
   int64_t open_ns = 0;          // how long that has been open: until now if the process runs here, else when last seen
@@ -27,8 +28,11 @@ std::vector<int32_t> MissingRanks(const Run& run);
 int32_t WorldSize(const Run& run);
 
 // "nothing lost", or "LOST: 1,204 records on rank 3 (the ring was full); 1 file unreadable": what this run's files do
-// not tell although it happened.
+// not tell although it happened. Behind it how many older calls are there in sums only.
 std::string LossLine(const Run& run);
+
+// Of all processes, see ProcessSummary::dropped_calls.
+uint64_t DroppedCalls(const Run& run);
 
 // "rank 3", or "pid 1234 on host" of a process without a rank.
 std::string ProcessName(const Process& process);

@@ -86,7 +86,7 @@ class Builder {
     const Process& p = context_.process(process);
     const Call& call = p.calls[index];
     auto comm = p.comms.find(call.comm);
-    if (comm == p.comms.end() || call.peer == kProcNull) return;
+    if (comm == p.comms.end() || call.peer == kProcNull || context_.messages.uncounted) return;
     WaitKind kind = sends ? WaitKind::kSend : WaitKind::kReceive;
     if (call.peer == kAnySource || (!sends && call.tag == kAnyTag)) {
       if (!MayArrive(comm->second, call)) AddAny(process, comm->second, call, index, node);
@@ -150,7 +150,8 @@ class Builder {
     const Process& p = context_.process(process);
     const Call& call = p.calls[index];
     auto comm = p.comms.find(call.comm);
-    if (comm == p.comms.end() || call.peer == kProcNull || MayArrive(comm->second, call)) return;
+    if (comm == p.comms.end() || call.peer == kProcNull || context_.messages.uncounted) return;
+    if (MayArrive(comm->second, call)) return;
     AddAny(process, comm->second, call, index, node);
   }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "collector/budget.h"
 #include "collector/connection.h"
 #include "collector/listen_socket.h"
 #include "collector/log.h"
@@ -55,6 +56,7 @@ class Server final : public ConnectionOwner {
   double idle_seconds_;
   Log log_;
   RunDirs run_dirs_;
+  BudgetKeeper budgets_;
   ListenSocket listen_socket_;
   asio::posix::stream_descriptor listener_;  // a duplicate of listen_socket_'s
   asio::signal_set signals_;

@@ -74,7 +74,23 @@ bool TraceSink::FlushNow() {
   pending_.Clear();
   written_();
   if (recovers) Recovered(recovery);
+  TurnOverIfLarge();
   return true;
+}
+
+void TraceSink::TurnOverIfLarge() {
+  uint64_t bytes = file_->writer.bytes(), most = PartBytes(hello_.budget_bytes);
+  if (most == 0 || bytes < most) return;
+  std::string path = file_->writer.path();
+  file_.reset();
+  Result<void> made = MakePart(path);
+  if (made) {
+    part_bytes_ += bytes;
+    node_.budgets.Look(path, hello_.budget_bytes);
+  } else {
+    node_.log->warn("{}: it grows beyond its part of the budget: {}", name_, made.error().text);
+  }
+  Open();
 }
 
 void TraceSink::Failed(const Error& error) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "collector/budget.h"
 #include "collector/log.h"
 #include "collector/pending_chunk.h"
 #include "collector/rank_file.h"
@@ -20,6 +21,7 @@ namespace ddbg::collector {
 struct Node {
   Log& log;
   RunDirs& run_dirs;
+  BudgetKeeper& budgets;
 };
 
 class TraceSink {
@@ -48,11 +50,12 @@ class TraceSink {
   // After Open has come to an existing file of the process: what it ended with, else null.
   const std::string* resumed_chunk() const { return file_ && file_->resumed ? &file_->last_chunk : nullptr; }
   uint64_t records() const { return records_ + pending_.records; }
-  uint64_t written_bytes() const { return file_ ? file_->writer.bytes() : 0; }
+  uint64_t written_bytes() const { return part_bytes_ + (file_ ? file_->writer.bytes() : 0); }
   const std::string& name() const { return name_; }  // of the file, or of the process before there is one
   void NoteForNode(NoteKind kind, std::string_view text);
 
  private:
+  void TurnOverIfLarge();
   void Failed(const Error& error);
   void Recovered(const std::string& text);
 
@@ -64,6 +67,7 @@ class TraceSink {
   std::string name_;
   std::shared_ptr<RunDir> run_dir_;
   std::optional<RankFile> file_;
+  uint64_t part_bytes_ = 0;  // in files that have become parts
   PendingChunk pending_;
   uint64_t records_ = 0;          // taken and written
   int64_t failing_since_ns_ = 0;  // 0: all is well

@@ -49,6 +49,7 @@ void SetHelloNumber(Hello* hello, uint32_t tag, Varint field) {
     case 3: hello->rank = field.s32(); break;
     case 11: hello->pid = field.s32(); break;
     case 20: hello->start_monotonic_ns = field.s64(); break;
+    case 27: hello->budget_bytes = field.value; break;
   }
 }
 

@@ -10,9 +10,20 @@
 namespace ddbg::analyzer {
 namespace {
 
-std::vector<Step> Path(Context& context, const Member& member) {
+// Detail before this was dropped on some member: paths begin where all are known.
+size_t FirstKnown(const CommGroup& group) {
+  size_t first = 0;
+  for (const Member& member : group.members) {
+    auto known = std::find_if(member.calls.begin(), member.calls.end(), [](size_t call) { return call != kNoIndex; });
+    if (known != member.calls.end()) first = std::max<size_t>(first, known - member.calls.begin());
+  }
+  return first;
+}
+
+std::vector<Step> Path(Context& context, const Member& member, size_t from) {
   std::vector<Step> path;
-  for (size_t call : member.calls) {
+  for (size_t seq = from; seq < member.calls.size(); ++seq) {
+    size_t call = member.calls[seq];
     if (call == kNoIndex) return path;  // lost: what follows cannot be placed
     const Call& c = context.call(member.process, call);
     path.push_back({c.call, context.Site(member.process, c.stack)});
@@ -55,16 +66,18 @@ struct Parting {
   }
 };
 
-Parting VoteAt(Context& context, const CommGroup& group, const Member& left, const Member& right, const Shift& shift) {
+Parting VoteAt(Context& context, const CommGroup& group, const Member& left, const Member& right, const Shift& shift,
+               size_t from) {
   Parting parting{&left, &right, {}, {}, group.size - std::min<size_t>(group.size, group.members.size()), shift};
-  Step to_left = Path(context, left)[shift.at], to_right = Path(context, right)[shift.at];
+  size_t at = shift.at - from;
+  Step to_left = Path(context, left, from)[at], to_right = Path(context, right, from)[at];
   for (const Member& member : group.members) {
-    std::vector<Step> path = Path(context, member);
-    if (path.size() <= shift.at) {
+    std::vector<Step> path = Path(context, member, from);
+    if (path.size() <= at) {
       ++parting.unknown;
       continue;
     }
-    const Step& step = path[shift.at];
+    const Step& step = path[at];
     if (step.call == to_left.call && step.site == to_left.site)
       parting.went_left.push_back(context.rank(member.process));
     else if (step.call == to_right.call && step.site == to_right.site)
@@ -123,10 +136,12 @@ void ExplainByShift(Context& context, const CommGroup& group, size_t seq, Findin
   const Member* culprit =
       finding->culprit_ranks.empty() ? nullptr : MemberOfRank(context, group, finding->culprit_ranks[0]);
   if (!reference || !culprit) return;
-  Shift shift = FindShift(Path(context, *culprit), Path(context, *reference));
+  size_t from = FirstKnown(group);
+  Shift shift = FindShift(Path(context, *culprit, from), Path(context, *reference, from));
+  shift.at += from;
   if (!shift.found || shift.at > seq) return;
   if (culprit->At(shift.at) == kNoIndex || reference->At(shift.at) == kNoIndex) return;
-  Parting parting = VoteAt(context, group, *culprit, *reference, shift);
+  Parting parting = VoteAt(context, group, *culprit, *reference, shift, from);
   // Who is out of step now need not be who left the path: a rank that made one collective too many waits alone.
   if (parting.went_left.size() > parting.went_right.size() || (parting.tie() && !shift.in_longer)) parting.Turn();
   // One against one, and those who would decide it are not known yet: what shows now is all that is certain.

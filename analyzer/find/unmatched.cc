@@ -15,7 +15,7 @@ class UnmatchedRule {
   explicit UnmatchedRule(Context& context) : context_(context) {}
 
   std::vector<Finding> Find() {
-    if (AnyLoss()) return {};  // a lost half looks like a missing one
+    if (AnyLoss() || context_.messages.uncounted) return {};  // a lost half looks like a missing one
     for (const auto& [channel, ends] : context_.messages.channels) {
       if (!BothTraced(channel)) continue;
       LookForNearMiss(channel, ends);

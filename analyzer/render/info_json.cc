@@ -54,6 +54,24 @@ Json CallOf(const Process& process, size_t index) {
   return json;
 }
 
+// Calls whose detail was dropped, added up by function and communicator over a time each.
+Json DroppedOf(const Process& process, uint64_t calls) {
+  Json sums = Json::array();
+  for (const CallSums& s : process.dropped.sums) {
+    Call call;
+    call.call = s.call;
+    call.comm = s.comm;
+    if (call.call < kFirstCall) continue;
+    Json one = {
+        {"call", CallName(process, call)}, {"t_min_ns", s.t_min_ns},     {"t_max_ns", s.t_max_ns}, {"calls", s.calls},
+        {"duration_ns", s.duration_ns},    {"longest_ns", s.longest_ns}, {"count", s.count}};
+    if (s.comm) one["comm"] = CommName(process, s.comm);
+    if (FieldsOf(call).seq) one["last_seq"] = s.last_seq;
+    sums.push_back(std::move(one));
+  }
+  return {{"calls", calls}, {"until_ns", process.dropped.until_ns}, {"sums", std::move(sums)}};
+}
+
 void PutIfKnown(Json* json, const char* key, const std::string& value) {
   if (!value.empty()) (*json)[key] = value;
 }
@@ -75,9 +93,11 @@ Json RankOf(const Process& process) {
     json["open_call"] = CallOf(process, summary.open_call);
     json["open_ns"] = summary.open_ns;
   }
+  if (process.dropped.until_ns) json["dropped"] = DroppedOf(process, summary.dropped_calls);
   json["end"] = EndOf(process);
   json["lost"] = LossesOf(process);
   json["file"] = process.file;
+  if (process.files.size() > 1) json["files"] = process.files;
   json["file_bytes"] = summary.file_bytes;
   json["damage"] = process.damage;
   return json;

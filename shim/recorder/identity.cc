@@ -156,6 +156,7 @@ std::string EncodeProcess(const Settings& settings, const LauncherWords& words, 
     process.add_string(24, settings.dir);
     for (const CallInfo& call : kCalls) process.add_string(25, call.name.data(), call.name.size());
     process.add_string(26, DDBG_VERSION);
+    process.add_uint64(27, settings.budget_bytes);
   }
   return chunk;
 }

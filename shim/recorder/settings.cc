@@ -1,5 +1,6 @@
 #include "shim/recorder/settings.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,21 @@ StackMode ParseStacks(const char* value) {
   if (!strcmp(value, "off") || !strcmp(value, "0")) return StackMode::kOff;
   Say("DDBG_STACKS=%s is none of all, comm, off; using all", value);
   return StackMode::kAll;
+}
+
+// "500M", "64 K" is wrong, "0" is no limit.
+uint64_t ParseBudget(const char* value, uint64_t otherwise) {
+  if (!value || !*value) return otherwise;
+  char* end = nullptr;
+  errno = 0;
+  uint64_t number = strtoull(value, &end, 10);
+  constexpr char kUnits[] = "KMG";
+  const char* unit = *end ? strchr(kUnits, *end & ~0x20) : nullptr;
+  int shift = unit ? static_cast<int>(unit - kUnits + 1) * 10 : 0;
+  bool is_number = *value >= '0' && *value <= '9' && errno == 0 && number <= UINT64_MAX >> shift;
+  if (is_number && (*end == '\0' || (unit && end[1] == '\0'))) return number << shift;
+  Say("DDBG_BUDGET=%s is not a number of bytes as 500M or 2G; using 1G", value);
+  return otherwise;
 }
 
 // Relative to where the program is now: it may change directory later.
@@ -57,6 +73,7 @@ Settings ReadSettings() {
   const char* value = getenv("DDBG");
   if (value && *value && strcmp(value, "1") && strcmp(value, "on")) Say("DDBG=%s is neither 0 nor 1; recording", value);
   settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
+  settings.budget_bytes = ParseBudget(getenv("DDBG_BUDGET"), settings.budget_bytes);
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
   Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
   if (!DefaultSocketPath(settings.socket, sizeof(settings.socket))) {

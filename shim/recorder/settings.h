@@ -2,6 +2,7 @@
 #pragma once
 
 #include <climits>
+#include <cstdint>
 
 #include "proto/socket_path.h"
 
@@ -12,10 +13,11 @@ enum class StackMode { kAll, kComm, kOff };
 struct Settings {
   bool on = true;
   StackMode stacks = StackMode::kAll;
-  char dir[PATH_MAX] = "";        // absolute
-  char run_id[256] = "";          // "" if not given
-  char socket[kSocketPathBytes];  // "": none that could be used
-  char collector[PATH_MAX] = "";  // "" if not given
+  uint64_t budget_bytes = uint64_t{1} << 30;  // of the trace; 0: no limit
+  char dir[PATH_MAX] = "";                    // absolute
+  char run_id[256] = "";                      // "" if not given
+  char socket[kSocketPathBytes];              // "": none that could be used
+  char collector[PATH_MAX] = "";              // "" if not given
 };
 
 // Reads the environment; a wrong value is said once and ignored.

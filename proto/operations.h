@@ -1,0 +1,50 @@
+// What records of non-blocking operations and messages have to do with each other. Pure functions of a record's fields;
+// `kind` is nullptr for kCallCompletion and for calls that this build does not know.
+#pragma once
+
+#include <cstdint>
+
+#include "proto/call.h"
+
+namespace ddbg {
+
+enum class Direction { kNone, kSend, kReceive };
+
+// PushStarts in shim/mpi/wrapper.h: Record::op of a started persistent operation is its direction.
+inline Direction DirectionOf(const CallInfo& info, uint8_t op, uint8_t flags) {
+  switch (info.kind) {
+    case CallKind::Send: return Direction::kSend;
+    case CallKind::Recv:
+    case CallKind::Mrecv: return Direction::kReceive;
+    case CallKind::Sendrecv: return flags & kFlagSecondHalf ? Direction::kReceive : Direction::kSend;
+    case CallKind::Start: return op == 1 ? Direction::kSend : op == 2 ? Direction::kReceive : Direction::kNone;
+    default: return Direction::kNone;
+  }
+}
+
+// Begins an operation that a later record completes? Record::aux is its number.
+inline bool PostsOperation(const CallInfo& info) { return info.has_request || info.kind == CallKind::Start; }
+
+// Says of the operation with the number `aux` that it is over: a completion record, or a finished call that completed
+// it alone.
+inline bool CompletesOperation(const CallInfo* info, uint16_t call, uint64_t aux, uint8_t flags) {
+  if (aux == 0 || (flags & kFlagNothingDone)) return false;
+  if (call == kCallCompletion) return true;
+  return info && (info->kind == CallKind::Wait || info->kind == CallKind::Test || info->kind == CallKind::RequestFree);
+}
+
+// Tells how the job began, changed and went wrong: kept when the rest of a long run's detail is dropped.
+inline bool StaysForGood(const CallInfo* info, uint16_t call, int32_t result) {
+  if (call == kCallLost) return true;
+  if (!info) return false;
+  switch (info->kind) {
+    case CallKind::Init:
+    case CallKind::Finalize:
+    case CallKind::Abort:
+    case CallKind::CommCreate:
+    case CallKind::CommFree: return true;
+    default: return result != 0;
+  }
+}
+
+}  // namespace ddbg
