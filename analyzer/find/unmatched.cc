@@ -20,6 +20,7 @@ class UnmatchedRule {
       if (!BothTraced(channel)) continue;
       LookForNearMiss(channel, ends);
       LookForLeftover(channel, ends);
+      LookForDroppedLeftover(channel, ends);
     }
     return std::move(findings_);
   }
@@ -96,6 +97,46 @@ class UnmatchedRule {
         if (member.comm_rank == channel.destination && EndedWell(member.process))
           return ReportLeftover(member, send, ends);
     }
+  }
+
+  const Member* MemberAt(const Channel& channel, int32_t comm_rank) const {
+    for (const Member& member : context_.matching.Group(channel.comm_uid)->members)
+      if (member.comm_rank == comm_rank) return &member;
+    return nullptr;
+  }
+
+  // Messages of dropped detail: their counts alone say that not all were received.
+  void LookForDroppedLeftover(const Channel& channel, const ChannelEnds& ends) {
+    if (!context_.messages.wild.empty()) return;
+    const Member* sender = MemberAt(channel, channel.source);
+    const Member* receiver = MemberAt(channel, channel.destination);
+    if (!sender || !receiver || !EndedWell(sender->process) || !EndedWell(receiver->process)) return;
+    for (const auto& [tag, passed] : ends.passed) {
+      uint64_t received = passed.receives;
+      for (const End& receive : ends.receives) received += receive.tag == tag;
+      if (passed.sends > received) ReportDroppedLeftover(*sender, *receiver, tag, passed.sends - received);
+    }
+  }
+
+  void ReportDroppedLeftover(const Member& sender, const Member& receiver, int32_t tag, uint64_t count) {
+    Finding finding;
+    finding.kind = "p2p_unmatched";
+    finding.proof = Proof::kState;
+    finding.first.process = sender.process;
+    finding.first.rank = context_.rank(sender.process);
+    finding.first.field = "receive";
+    finding.first.expected = fmt::format("a receive by rank {}", context_.rank(receiver.process));
+    finding.first.actual = "none";
+    finding.first.t_ns = context_.process(sender.process).dropped.until_ns;
+    finding.culprit_ranks = {context_.rank(sender.process), context_.rank(receiver.process)};
+    std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+    finding.summary = fmt::format(
+        "{} message{} from rank {} to rank {} with tag {} {} never received; which calls sent {} is in detail that was "
+        "dropped to keep within the budget.",
+        count, count == 1 ? "" : "s", context_.rank(sender.process), context_.rank(receiver.process), tag,
+        count == 1 ? "was" : "were", count == 1 ? "it" : "them");
+    finding.confidence = 0.7;
+    findings_.push_back(std::move(finding));
   }
 
   void ReportLeftover(const Member& receiver, const End& send, const ChannelEnds& ends) {

@@ -22,6 +22,7 @@ constinit std::atomic<void*> g_real[2][kCallCount] = {};
 namespace {
 
 constinit std::atomic<uint64_t> g_attaching{0};  // token whose attachment has begun
+constinit std::atomic<uint64_t> g_over{0};       // token whose attachment has ended, well or not
 constinit std::atomic<const ThreadState*> g_attacher{nullptr};
 constinit std::atomic<uint64_t> g_left{0};  // token that was attached before MPI_Finalize
 constinit std::atomic<Word (*)(Word)> g_initialized{nullptr}, g_finalized{nullptr};
@@ -108,12 +109,22 @@ void WriteWorld(ThreadState& t, int thread_level) {
   PushDefinition(t, bytes);
 }
 
+void Fill(ThreadState& t, int thread_level) {
+  WriteLibrary(t);
+  WriteWorld(t, thread_level);
+  AddWorldAndSelf(t);
+  AddPredefinedTypes(t);
+  AddOps();
+}
+
 // Another thread is at it, in its first call like this one: some milliseconds, so that the call is recorded whole.
 // Bounded, as whatever we wait for. A signal handler cannot wait for the thread that it interrupted.
 void AwaitAttachment(const ThreadState& t) {
   constexpr int kMostMs = 100;
-  if (g_attacher.load(std::memory_order_relaxed) == &t) return;
-  for (int ms = 0; ms < kMostMs && !IsAttached(t); ++ms) {
+  static constinit std::atomic<bool> in_vain{false};
+  if (g_attacher.load(std::memory_order_relaxed) == &t || in_vain.load(std::memory_order_relaxed)) return;
+  for (int ms = 0; g_over.load(std::memory_order_acquire) != t.token; ++ms) {
+    if (ms == kMostMs) return in_vain.store(true, std::memory_order_relaxed);
     timespec millisecond{0, 1'000'000};
     nanosleep(&millisecond, nullptr);
   }
@@ -138,15 +149,11 @@ void Attach(ThreadState& t, int thread_level) noexcept {
     return AwaitAttachment(t);
   g_attacher.store(&t, std::memory_order_relaxed);
   DetectAbi();
-  if (!AllocateTables(g_left.load(std::memory_order_relaxed) == t.token)) return;
-  if (g_abi.family != Family::kUnknown) {
-    WriteLibrary(t);
-    WriteWorld(t, thread_level);
-    AddWorldAndSelf(t);
-    AddPredefinedTypes(t);
-    AddOps();
+  if (AllocateTables(g_left.load(std::memory_order_relaxed) == t.token)) {
+    if (g_abi.family != Family::kUnknown) Fill(t, thread_level);
+    g_attached.store(t.token, std::memory_order_release);
   }
-  g_attached.store(t.token, std::memory_order_release);
+  g_over.store(t.token, std::memory_order_release);  // pairs with the acquire in AwaitAttachment
 }
 
 void AttachIfInitialized(ThreadState& t) noexcept {
@@ -157,6 +164,7 @@ void ForgetLibrary() noexcept {
   if (uint64_t token = g_attached.load(std::memory_order_relaxed)) g_left.store(token, std::memory_order_relaxed);
   g_attached.store(0, std::memory_order_relaxed);
   g_attaching.store(0, std::memory_order_relaxed);
+  g_over.store(0, std::memory_order_relaxed);
   g_initialized.store(nullptr, std::memory_order_relaxed);
   g_finalized.store(nullptr, std::memory_order_relaxed);
   for (auto& functions : g_real) {

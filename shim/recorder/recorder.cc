@@ -216,13 +216,15 @@ bool StartAndTell() {
   return started;
 }
 
-// The first call of a thread while another makes the recorder: a millisecond, so that no call is missed. Bounded, since
-// the other may need a lock that this one holds (a constructor's, in dlopen). A signal handler cannot wait for the
-// thread that it interrupted.
+// The first call of a thread while another makes the recorder: some milliseconds, so that no call is missed. Bounded,
+// since the other may need a lock that this one holds (a constructor's, in dlopen). A signal handler cannot wait for
+// the thread that it interrupted.
 bool AwaitStart() {
   constexpr int64_t kMostNs = 100'000'000;
   if (g_starting.thread.load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(&g_thread)) return false;
-  for (int64_t now = MonotonicNs(), until = now + kMostNs; now < until; now = MonotonicNs()) {
+  // Nobody waits twice: once somebody has waited in vain, all pass.
+  bool in_vain = g_starting.missed.load(std::memory_order_relaxed) != 0;
+  for (int64_t now = MonotonicNs(), until = now + kMostNs; now < until && !in_vain; now = MonotonicNs()) {
     timespec left{0, until - now};
     syscall(SYS_futex, &g_starting.over, FUTEX_WAIT_PRIVATE, 0, &left, nullptr, 0);
     // acquire: pairs with the release in StartAndTell
@@ -238,9 +240,8 @@ bool EnsureStarted() {
   if (g_recorder && g_recorder->pid != own) ForgetParent();
   if (g_failed.load(std::memory_order_relaxed)) return false;
   if (g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire)) return StartAndTell();
-  if (starter == own) return AwaitStart();
-  // Forked while a thread of the parent, which is not here, was at it.
-  return g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire) && StartAndTell();
+  // Else forked while a thread of the parent was at it: that thread is not here, and the loader's lock may be taken.
+  return starter == own && AwaitStart();
 }
 
 void CountMissed(const Region& region) {
