@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs all tests; --quick: unit tests and a few end-to-end ones. The last line is "N passed, N failed", with
+# Builds and runs all tests; --quick: unit tests and a few end-to-end ones, no sanitizers, no fuzzers. The last line is "N passed, N failed", with
 # ", N skipped" if any were.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,5 +29,13 @@ selection=()
 [[ $tier == quick ]] && selection=(-m quick)
 /usr/bin/python3 -m pytest tests/e2e "${selection[@]}" --junit-xml "$results/e2e.xml" || failed=1
 
-/usr/bin/python3 scripts/sum_results.py "$results/unit.xml" "$results/e2e.xml" || failed=1
+parts=(unit e2e)
+if [[ $tier == all ]]; then
+  parts+=(asan tsan fuzz)
+  scripts/sanitize.sh "$results" || failed=1
+  scripts/fuzz.sh 15 || failed=1
+fi
+
+cd "$results"
+/usr/bin/python3 ../../scripts/sum_results.py "${parts[@]/%/.xml}" || failed=1
 exit $failed
