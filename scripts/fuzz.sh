@@ -31,7 +31,8 @@ fi
 cmake --preset fuzz -Wno-dev >/dev/null
 cmake --build --preset fuzz --target "${names[@]/%/_fuzz}"
 
-scratch=$(mktemp -d)
+# In memory where there is such a folder: one of them writes files.
+scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # Runs one for its time; what it says goes to its log, and its exit status beside.

@@ -13,11 +13,16 @@ results=$(realpath "$results")
 fixed=()
 setarch -R true 2>/dev/null && fixed=(setarch -R)
 
+# Clang compiles in half the time, and the build of the fuzzers has the same sanitizers as asan: it serves both.
+declare -A preset_of=([asan]=asan [tsan]=tsan)
+if command -v clang++ >/dev/null; then
+  export CC=clang CXX=clang++
+  preset_of[asan]=fuzz
+fi
+
 failed=0
 for sanitizer in asan tsan; do
-  preset=$sanitizer
-  # Where there is clang, the build of the fuzzers has the same sanitizers and serves both.
-  [[ $sanitizer == asan ]] && command -v clang++ >/dev/null && preset=fuzz
+  preset=${preset_of[$sanitizer]}
   cmake --preset $preset -Wno-dev >/dev/null
   "${fixed[@]}" cmake --build --preset $preset --target proto_tests collector_tests shim_tests ring_tests
   "${fixed[@]}" ctest --test-dir build/$preset --output-on-failure --timeout 600 --no-tests=error \

@@ -4,7 +4,7 @@
 //     input = patch*        kind u8: 0 header: offset u8, size u8, bytes
 //                                    1 slot:   which u8, offset u16, size u8, bytes
 //                                    2 cells:  which u8, cell u16, size u8, bytes
-//                                    3 a lane's positions: which u8, written u16, cells u16
+//                                    3 a lane's positions: which u8, written u16, cells u8, 255: all
 #include <fcntl.h>
 
 #include <bit>
@@ -51,7 +51,8 @@ void Patch(Input* input, const FakeRegion& fake) {
     return Lay(input->Bytes(input->Byte()), region.cells(slot, lane), at * kCellBytes, size);
   }
   fake.lane(slot, lane).written = at;
-  fake.lane(slot, lane).head = uint64_t{at} + input->Word() % (kLaneCells[lane] + 1);
+  uint8_t cells = input->Byte();  // few, since more would only take longer
+  fake.lane(slot, lane).head = at + (cells == 255 ? kLaneCells[lane] : cells);
 }
 
 void ReadToItsEnd(const Region& region) {

@@ -82,6 +82,7 @@ void Send(int socket, std::string_view piece, bool with_descriptors) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
+  static const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
   size_t count = piece.size() % 6;
   if (with_descriptors && count > 0) {
     message.msg_control = control;
@@ -90,7 +91,7 @@ void Send(int socket, std::string_view piece, bool with_descriptors) {
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-    for (size_t i = 0; i < count; ++i) std::memcpy(CMSG_DATA(header) + i * sizeof(int), &socket, sizeof(int));
+    for (size_t i = 0; i < count; ++i) std::memcpy(CMSG_DATA(header) + i * sizeof(int), &descriptor, sizeof(int));
   }
   sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -1,7 +1,7 @@
 // What a client sends of its lanes, true or made up, mixed with what the collector does by itself. Whatever it is, each
 // cell is taken once, and none that was not published.
 //
-//     input = step*         kind u8: 0 publish: which u8, cells u16
+//     input = step*         kind u8: 0 publish: which u8, cells u8
 //                                    1 a true chunk of cells: which u8, first u16, cells u16, then changed:
 //                                      changes u8 % 8, each at u16, xor u8
 //                                    2 a chunk of any bytes: size u16, bytes
@@ -49,7 +49,7 @@ class Client {
     Lane at = SomeLane(input->Byte());
     LaneState& lane = fake_.lane(at.slot, at.lane);
     uint64_t room = kLaneCells[at.lane] - (lane.head - lane.written);
-    for (uint64_t i = 0, cells = std::min<uint64_t>(input->Word() % 1024, room); i < cells; ++i) {
+    for (uint64_t i = 0, cells = std::min<uint64_t>(input->Byte(), room); i < cells; ++i) {
       fake_.Publish(at.slot, at.lane, FakeRegion::Call(lane.head, i));
     }
   }
