@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <unordered_map>
 
 #include "analyzer/definition_cells.h"
@@ -12,7 +13,6 @@
 namespace ddbg::analyzer {
 namespace {
 
-constexpr size_t kMaxMembers = 16 << 20;  // of a communicator: more is damage, not a job
 
 std::vector<KeyValue> ToModel(const google::protobuf::RepeatedPtrField<proto::KeyValue>& pairs) {
   std::vector<KeyValue> out;
@@ -20,14 +20,17 @@ std::vector<KeyValue> ToModel(const google::protobuf::RepeatedPtrField<proto::Ke
   return out;
 }
 
-// Runs of equal stride: first (as delta to the end of the run before), length, stride.
-std::vector<int32_t> ExpandMembers(const google::protobuf::RepeatedField<int32_t>& runs) {
+// Runs of equal stride: first (as delta to the end of the run before), length, stride. Empty if there are more than
+// `most`.
+std::vector<int32_t> ExpandMembers(const google::protobuf::RepeatedField<int32_t>& runs, size_t most) {
   std::vector<int32_t> members;
   int32_t last = 0;
   for (int i = 0; i + 2 < runs.size(); i += 3) {
     int64_t first = int64_t{last} + runs[i], length = runs[i + 1], stride = runs[i + 2];
-    if (length <= 0 || members.size() + static_cast<size_t>(length) > kMaxMembers) return {};
-    for (int64_t k = 0; k < length; ++k) members.push_back(static_cast<int32_t>(first + k * stride));
+    if (length <= 0 || members.size() + static_cast<size_t>(length) > most) return {};
+    size_t before = members.size();
+    members.resize(before + static_cast<size_t>(length));
+    for (int64_t k = 0; k < length; ++k) members[before + k] = static_cast<int32_t>(first + k * stride);
     last = members.back();
   }
   return members;
@@ -331,7 +334,9 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   comm.size = c.size();
   comm.rank = c.rank();
   comm.remote_size = c.remote_size();
-  comm.members = ExpandMembers(c.members());
+  comm.members = ExpandMembers(c.members(), members_left_);
+  members_left_ -= comm.members.size();
+  if (comm.members.empty() && !c.members().empty()) malformed_ = true;
 }
 
 void ProcessLoader::AddModules(const proto::Modules& modules) {
@@ -412,8 +417,7 @@ void ProcessLoader::AddNote(const proto::Note& note) {
 void ProcessLoader::AppendOpenCalls() {
   for (auto& [index, thread] : threads_) {
     if (!thread.has_open) continue;
-    int64_t seen = std::max(thread.open_seen, thread.open_start);
-    int64_t middle = thread.open_start + (seen - thread.open_start) / 2;
+    int64_t middle = std::midpoint(thread.open_start, std::max(thread.open_seen, thread.open_start));
     if (thread.last_start >= thread.open_start || thread.last_end > middle) continue;
     for (size_t i = 0; i < thread.open_halves; ++i) process_.calls.push_back(thread.open_half[i]);
   }

@@ -85,10 +85,14 @@ class ProcessLoader {
   void ReportGaps();
   void ReportTroubles();
 
+  // Members of all communicators together: a few bytes may claim millions, and more than these is damage, not a job.
+  static constexpr size_t kMaxMembers = 64 << 20;
+
   google::protobuf::Arena arena_;
   Process process_;
   bool has_identity_ = false;
   bool malformed_ = false;
+  size_t members_left_ = kMaxMembers;
   std::map<int, std::string> troubles_;  // of the collector that are not over, by Note::Kind
   CallTable calls_;
   std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;           // by slot and lane

@@ -248,7 +248,8 @@ TickMapper MakeTickMapper(const RegionHeader& header) noexcept {
     return mapper;
   }
   auto ticks = static_cast<double>(static_cast<int64_t>(ReadTicks(kind) - mapper.ticks));
-  auto ns = static_cast<double>(HostMonotonicNs() - mapper.ns);
+  auto ns = static_cast<double>(
+      static_cast<int64_t>(static_cast<uint64_t>(HostMonotonicNs()) - static_cast<uint64_t>(mapper.ns)));
   if (ticks > 0 && IsSane(ns / ticks)) mapper.ns_per_tick = ns / ticks;
   return mapper;
 }

@@ -15,12 +15,14 @@ class BatchReader {
   // Only of a batch that fits; Next may be called batch.records() times.
   explicit BatchReader(const proto::Batch& batch) : b_(batch), start_(static_cast<uint64_t>(batch.t_min_ns())) {}
 
-  // Are all columns of the length that the batch says?
+  // Are all columns of the length that the batch says? The call is never zero, so that its column bounds what a batch
+  // may claim to hold.
   static bool Fits(const proto::Batch& b) {
-    int n = static_cast<int>(b.records());
+    int n = b.call_size();
+    if (b.records() != static_cast<uint32_t>(n)) return false;
     for (int size :
-         {b.call_size(), b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(), b.dtype_size(),
-          b.peer_size(), b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(), b.op_size(), b.flags_size()}) {
+         {b.start_size(), b.duration_size(), b.count_size(), b.comm_size(), b.seq_size(), b.dtype_size(), b.peer_size(),
+          b.tag_size(), b.stack_size(), b.aux_size(), b.result_size(), b.op_size(), b.flags_size()}) {
       if (size != 0 && size != n) return false;
     }
     return b.first_position() <= b.end_position();

@@ -563,6 +563,27 @@ TEST(ProcessLoader, SurvivesAnyBytes) {
   }
 }
 
+TEST(ProcessLoader, TakesNoMoreThanTheBytesCanAccountFor) {
+  proto::Chunk chunk;
+  proto::Batch* batch = chunk.add_packet()->mutable_batch();
+  batch->set_end_position(3'000'000'000);
+  batch->set_records(3'000'000'000);
+  for (uint32_t id = 1; id <= 200; ++id) {
+    proto::Communicator* comm = chunk.add_packet()->mutable_definitions()->add_definition()->mutable_communicator();
+    comm->set_id(id);
+    comm->set_uid(id);
+    for (int32_t run : {0, 16 << 20, 1}) comm->add_members(run);
+  }
+  ProcessLoader loader;
+  loader.Add(chunk.SerializeAsString());
+  Process process = loader.Finish("file");
+  EXPECT_TRUE(process.calls.empty());
+  size_t members = 0;
+  for (const auto& [id, comm] : process.comms) members += comm.members.size();
+  EXPECT_LE(members, size_t{64} << 20);
+  EXPECT_FALSE(process.damage.empty());
+}
+
 TEST(ProcessLoader, RefusesColumnsOfUnequalLength) {
   proto::Chunk chunk;
   proto::Batch batch = BatchOf({Allreduce(0, 1000), Allreduce(1, 2000)}, 0);
