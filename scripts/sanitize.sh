@@ -20,6 +20,10 @@ if command -v clang++ >/dev/null; then
   preset_of[asan]=fuzz
 fi
 
+# A test forks while it has threads, and its child starts another. What ThreadSanitizer fears there, a lock of its own
+# that the fork left taken, would show as a hang.
+export TSAN_OPTIONS=die_after_fork=0
+
 failed=0
 for sanitizer in asan tsan; do
   preset=${preset_of[$sanitizer]}

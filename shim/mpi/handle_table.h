@@ -2,8 +2,9 @@
 // look-up.
 //
 // Buckets of seven keys and an overflow count fill a line; a key that finds its bucket full goes to the next, up to
-// kReach. Insertion claims an empty key with kBusy, writes the value, then publishes the key with release; a look-up's
-// acquire pairs with it. Removing a key while another thread looks it up is the program's race, not ours: the value
+// kReach. Insertion claims an empty key with kBusy, by an acquire that pairs with the release of who removed the key
+// there before and may just have used its value; it writes the value, then publishes the key with release, with which a
+// look-up's acquire pairs. Removing a key while another thread looks it up is the program's race, not ours: the value
 // memory stays valid. Keys 0 and kBusy are no handles.
 #pragma once
 
@@ -51,7 +52,7 @@ class HandleTable {
       for (uint32_t i = 0; i < kKeys; ++i) {
         uint64_t empty = 0;
         if (bucket.key[i].load(std::memory_order_relaxed) != 0) continue;
-        if (!bucket.key[i].compare_exchange_strong(empty, kBusy, std::memory_order_relaxed)) continue;
+        if (!bucket.key[i].compare_exchange_strong(empty, kBusy, std::memory_order_acquire)) continue;
         values_[b * kKeys + i] = value;
         bucket.key[i].store(key, std::memory_order_release);
         return &values_[b * kKeys + i];
