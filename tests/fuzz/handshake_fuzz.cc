@@ -92,7 +92,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   asio::io_context io;
   int ends[2];
   Require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-  Door door(io, collector::Node{log, run_dirs}, fake, scratch / "runs");
+  collector::BudgetKeeper budgets([](const std::string&) {});
+  Door door(io, collector::Node{log, run_dirs, budgets}, fake, scratch / "runs");
   std::optional<collector::Peer> peer = collector::Peer::Of(ends[0]);
   Require(peer.has_value());
   auto connection = std::make_shared<collector::Connection>(io, collector::UniqueFd{ends[0]}, std::move(*peer), &door);
