@@ -13,7 +13,6 @@
 namespace ddbg::analyzer {
 namespace {
 
-
 std::vector<KeyValue> ToModel(const google::protobuf::RepeatedPtrField<proto::KeyValue>& pairs) {
   std::vector<KeyValue> out;
   for (const proto::KeyValue& pair : pairs) out.push_back({pair.key(), pair.value()});
@@ -121,10 +120,11 @@ void ProcessLoader::AddPacket(const Place& place) {
     case proto::Packet::kOpenCall: return AddOpenCall(packet.open_call());
     case proto::Packet::kEnd: return AddEnd(packet.end());
     case proto::Packet::kNote: return AddNote(packet.note());
+    case proto::Packet::kClock: return AddClockPoint(packet.clock());
     case proto::Packet::kKept: return AddKept(packet.kept());
     case proto::Packet::kSummary: return AddSummary(packet.summary());
     case proto::Packet::kDropped: return AddDropped(packet.dropped());
-    default: return;  // clock points: one host has one clock; what a newer version adds is not for us
+    default: return;  // what a newer version adds is not for us
   }
 }
 
@@ -211,7 +211,7 @@ void ProcessLoader::AppendRecords(const proto::Batch& batch, uint32_t thread_ind
     Record record = reader.Next();
     if (!positions || !seen.Contains((*positions)[i])) AppendRecord(record, thread_index);
   }
-  Saw(batch.t_max_ns());
+  last_told_ns_ = std::max(last_told_ns_, batch.t_max_ns());
 }
 
 void ProcessLoader::AppendRecord(const Record& record, uint32_t thread_index) {
@@ -222,6 +222,26 @@ void ProcessLoader::AppendRecord(const Record& record, uint32_t thread_index) {
   thread.last_start = std::max(thread.last_start, call.start_ns);
   thread.last_end = std::max(thread.last_end, EndOf(call));
   process_.calls.push_back(call);
+}
+
+void ProcessLoader::AddClockPoint(const proto::ClockPoint& point) {
+  if (point.told_ns() != 0) clock_.Add(point.told_ns(), point.monotonic_ns());
+}
+
+// From what the process's counter said, by a rate that was measured once, to the clock of its host.
+void ProcessLoader::CorrectTimes() {
+  clock_.Begin(process_.start_monotonic_ns);
+  auto correct = [&](int64_t* t_ns) { *t_ns = clock_.Corrected(*t_ns); };
+  for (Call& call : process_.calls) correct(&call.start_ns);
+  for (auto& [index, thread] : threads_) {
+    if (thread.last_start != INT64_MIN) correct(&thread.last_start);
+    if (thread.last_end != INT64_MIN) correct(&thread.last_end);
+    if (thread.has_open) correct(&thread.open_start);
+    for (Call& half : thread.open_half) correct(&half.start_ns);
+  }
+  for (CallSums& sums : process_.dropped.sums) correct(&sums.t_min_ns), correct(&sums.t_max_ns);
+  correct(&process_.dropped.until_ns);
+  if (last_told_ns_ != 0) Saw(clock_.Corrected(last_told_ns_));
 }
 
 // ---- What stays of dropped detail -------------------------------------------------------------------------------
@@ -261,7 +281,7 @@ void ProcessLoader::AddDropped(const proto::Dropped& d) {
   process_.dropped.until_ns = d.until_ns();
   process_.dropped.records = d.records();
   process_.dropped.uncounted = d.uncounted();
-  Saw(d.until_ns());
+  last_told_ns_ = std::max(last_told_ns_, d.until_ns());
   // A part that was digested and could not be removed is not read again.
   for (int i = 0; i < lanes; ++i) seen_[{d.thread(i), d.lane(i)}].Add(0, d.end_position(i));
   for (int i = 0; i < n; ++i) {
@@ -485,6 +505,7 @@ void ProcessLoader::ReportTroubles() {
 
 Process ProcessLoader::Finish(std::string file) {
   process_.file = std::move(file);
+  CorrectTimes();
   AppendOpenCalls();
   SortCalls();
   DropPollSnapshots();

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/clock_correction.h"
 #include "analyzer/model.h"
 #include "analyzer/positions.h"
 #include "proto/ddbg.pb.h"
@@ -70,6 +71,7 @@ class ProcessLoader {
   void AddOpenCall(const proto::OpenCall& open_call);
   void AddEnd(const proto::ProcessEnd& end);
   void AddNote(const proto::Note& note);
+  void AddClockPoint(const proto::ClockPoint& point);
   void AddKept(const proto::Batch& batch);
   void AddSummary(const proto::Summary& summary);
   void AddDropped(const proto::Dropped& dropped);
@@ -77,6 +79,7 @@ class ProcessLoader {
   uint32_t ThreadIndex(uint32_t slot, uint32_t tid);
   void Saw(int64_t t_ns);
 
+  void CorrectTimes();
   void AppendOpenCalls();
   void SortCalls();
   void DropPollSnapshots();
@@ -95,6 +98,8 @@ class ProcessLoader {
   size_t members_left_ = kMaxMembers;
   std::map<int, std::string> troubles_;  // of the collector that are not over, by Note::Kind
   CallTable calls_;
+  ClockCorrection clock_;
+  int64_t last_told_ns_ = 0;                                          // latest time that a record's clock told
   std::map<std::pair<uint32_t, uint32_t>, Positions> seen_;           // by slot and lane
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> threads_by_tid_;  // by slot and tid
   std::map<uint32_t, uint32_t> current_thread_;                       // by slot

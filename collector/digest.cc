@@ -13,6 +13,7 @@ constexpr size_t kMostMessages = 200'000;  // kinds of messages
 constexpr size_t kMostEarly = 4096;
 constexpr size_t kMostTimes = 256;
 constexpr size_t kChunkBytes = 1 << 20;
+constexpr int64_t kClockPointsApartNs = 600'000'000'000;
 
 // Definitions and notes are packets that a chunk may be cut between.
 Result<void> WriteInParts(std::string_view packets, const Digest::WriteChunk& write) {
@@ -70,6 +71,13 @@ void Digest::AddPacket(const PacketView& packet) {
     }
     case Body::kDefinitions: definitions_.append(packet.whole); return;
     case Body::kModules: modules_ = packet.whole; return;
+    case Body::kClock: {
+      proto::ClockPoint point;
+      if (!Parse(packet, &point) || point.monotonic_ns() - last_point_ns_ < kClockPointsApartNs) return;
+      last_point_ns_ = point.monotonic_ns();
+      notes_.append(packet.whole);
+      return;
+    }
     case Body::kNote:
     case Body::kEnd: notes_.append(packet.whole); return;
     case Body::kBatch:
@@ -88,7 +96,7 @@ void Digest::AddPacket(const PacketView& packet) {
       if (Parse(packet, &dropped)) AddDropped(dropped);
       return;
     }
-    default: return;  // open calls and clock points: later ones say the same
+    default: return;  // open calls: later ones say the same
   }
 }
 
@@ -156,7 +164,8 @@ void Digest::Complete(const Record& completion) {
 
 void Digest::CountMessage(const Record& record, int32_t peer, int32_t tag) {
   if (uncounted_) return;
-  Message message{record.call, record.comm, peer, tag, record.op, static_cast<uint32_t>(record.flags & kFlagSecondHalf)};
+  Message message{record.call, record.comm, peer,
+                  tag,         record.op,   static_cast<uint32_t>(record.flags & kFlagSecondHalf)};
   ++messages_[message];
   if (messages_.size() <= kMostMessages) return;
   uncounted_ = true;

@@ -89,6 +89,7 @@ class Digest {
   Time now_;                                    // of the detail
   std::map<Message, uint64_t> messages_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> ends_;  // positions by slot and lane
+  int64_t last_point_ns_ = INT64_MIN / 2;                   // of the clock points in notes_
   int64_t until_ns_ = 0;
   uint64_t records_ = 0;
   bool uncounted_ = false;

@@ -4,6 +4,7 @@
 
 #include <protozero/pbf_writer.hpp>
 
+#include "proto/batch_encoder.h"
 #include "proto/clock_ticks.h"
 #include "proto/host_clock.h"
 
@@ -34,10 +35,39 @@ void AppendNote(NoteKind kind, std::string_view text, std::string* chunk) {
   });
 }
 
-void AppendClockPoint(std::string* chunk) {
-  AppendPacket(kClock, chunk, [](pbf_writer& point) {
-    point.add_sint64(1, HostMonotonicNs());
+namespace {
+
+struct Instant {
+  int64_t monotonic_ns = 0;
+  uint64_t ticks = 0;
+};
+
+// Of the process's counter and our clock at one instant: the tightest of a few tries.
+Instant BothNow(ClockKind kind) {
+  Instant best;
+  uint64_t best_width = UINT64_MAX;
+  for (int i = 0; i < 5; ++i) {
+    uint64_t before = ReadTicks(kind);
+    int64_t now = HostMonotonicNs();
+    uint64_t width = ReadTicks(kind) - before;
+    if (width >= best_width) continue;
+    best_width = width;
+    best = {now, before + width / 2};
+  }
+  return best;
+}
+
+}  // namespace
+
+void AppendClockPoint(const RegionHeader& header, std::string* chunk) {
+  ClockKind kind = header.clock_kind;
+  Instant now = BothNow(kind);
+  bool counts = kind == ClockKind::kTsc || kind == ClockKind::kCntvct;
+  bool calibrated = counts && header.clock_ns_per_tick_bits.load(std::memory_order_relaxed) != 0;
+  AppendPacket(kClock, chunk, [&](pbf_writer& point) {
+    point.add_sint64(1, now.monotonic_ns);
     point.add_sint64(2, RealtimeNs());
+    if (calibrated) point.add_sint64(3, MakeTickMapper(header).Ns(now.ticks));
   });
 }
 

@@ -25,8 +25,8 @@ enum class NoteKind : int32_t {  // Note.Kind in ddbg.proto
 // Stamped with the host's CLOCK_MONOTONIC now.
 void AppendNote(NoteKind kind, std::string_view text, std::string* chunk);
 
-// Both clocks now.
-void AppendClockPoint(std::string* chunk);
+// Both clocks now, and what a process with this region takes it for.
+void AppendClockPoint(const RegionHeader& header, std::string* chunk);
 
 struct ProcessEnding {
   enum class How : int32_t { kUnknown = 0, kExited = 1, kSignaled = 2, kGone = 3 };  // ProcessEnd.How

@@ -285,7 +285,7 @@ void Session::AddClockPointIfDue() {
   int64_t now = HostMonotonicNs();
   if (clock_point_ns_ != 0 && now - clock_point_ns_ < kClockPointNs) return;
   clock_point_ns_ = now;
-  AppendClockPoint(&sink_.pending().bytes);
+  AppendClockPoint(*region_.region().header(), &sink_.pending().bytes);
   AfterTaking();
 }
 
