@@ -7,10 +7,11 @@
 namespace ddbg::collector {
 namespace {
 
-// A frame is written at this size or age, whichever comes first: everything is on disk within half a second. Writing
-// more often takes the cores of jobs that use them all, and saves nothing, since the region keeps what is not written.
+// A frame is written at this size or age, whichever comes first: with what the sender waits, everything is on disk within
+// half a second. Writing more often takes the cores of jobs that use them all, and saves nothing, since the region keeps
+// what is not written.
 constexpr size_t kFlushBytes = 256 << 10;
-constexpr std::chrono::milliseconds kFlushAge{400};
+constexpr std::chrono::milliseconds kFlushAge{250};
 
 constexpr int64_t kTickMs = 250, kDetachedTickMs = 100;
 constexpr int64_t kEndingTickMs = 30;  // between the end of a process and reading what it left

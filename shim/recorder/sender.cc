@@ -27,6 +27,10 @@ constexpr int64_t kMinPauseNs = 1'000'000;
 constexpr int64_t kMaxPauseNs = 20'000'000;
 // A drain should find a lane about this full; the rest is for bursts and for what the collector has not written yet.
 constexpr double kWantedFill = 0.125;
+// Less than this is sent when it is old: each frame wakes the collector, on a core that a rank may be using. What has
+// not been sent is safe in the region.
+constexpr double kWorthSending = kWantedFill / 2;
+constexpr int64_t kMaxUnsentNs = 200'000'000;
 constexpr int64_t kHouseworkNs = 1'000'000'000;
 constexpr size_t kFrameBytes = 64 << 10;  // a frame is sent at this size
 constexpr size_t kStackBytes = 512 * 1024;
@@ -108,24 +112,39 @@ class Sender {
   // All lanes into as few frames as possible: each wakes the collector. The fullest lane found, as a part of its
   // capacity.
   double Drain() {
-    double fullest = 0;
+    double fullest = Fullest();
+    int64_t now = MonotonicNs();
+    bool ends = recorder_->region.header()->exit_seen.load(std::memory_order_relaxed) != 0;
+    if (fullest < kWorthSending && now - drained_ns_ < kMaxUnsentNs && !ends) return fullest;
+    drained_ns_ = now;
     TickMapper mapper = MakeTickMapper(*recorder_->region.header());
     for (uint32_t i = 0; i < kMaxThreads; ++i) {
       if (recorder_->region.slot(i)->tid.load(std::memory_order_acquire) == 0) continue;
-      for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        double fill = DrainLane(i, lane, mapper);
-        fullest = fill > fullest ? fill : fullest;
-      }
+      for (uint32_t lane = 0; lane < kLanes; ++lane) DrainLane(i, lane, mapper);
     }
     SendChunk();
     return fullest;
   }
 
-  double DrainLane(uint32_t slot, uint32_t lane_id, const TickMapper& mapper) {
+  double Fullest() const {
+    double fullest = 0;
+    for (uint32_t i = 0; i < kMaxThreads; ++i) {
+      const ThreadSlot* slot = recorder_->region.slot(i);
+      if (slot->tid.load(std::memory_order_relaxed) == 0) continue;
+      for (uint32_t id = 0; id < kLanes; ++id) {
+        const LaneState& lane = slot->lane[id];
+        uint64_t unsent = lane.head.load(std::memory_order_relaxed) - lane.sent.load(std::memory_order_relaxed);
+        double fill = static_cast<double>(unsent) / static_cast<double>(kLaneCells[id]);
+        fullest = fill > fullest ? fill : fullest;
+      }
+    }
+    return fullest;
+  }
+
+  void DrainLane(uint32_t slot, uint32_t lane_id, const TickMapper& mapper) {
     LaneState& lane = recorder_->region.slot(slot)->lane[lane_id];
     // acquire: pairs with the release in Push
     uint64_t head = lane.head.load(std::memory_order_acquire), sent = lane.sent.load(std::memory_order_relaxed);
-    double fill = static_cast<double>(head - sent) / static_cast<double>(kLaneCells[lane_id]);
     while (sent < head && link_.state() == Link::State::kUp) {
       uint64_t got_to = EncodeLane(recorder_->region, slot, lane_id, sent, head, mapper, &chunk_);
       if (got_to == sent) break;
@@ -134,7 +153,6 @@ class Sender {
       lane.sent.store(sent, std::memory_order_relaxed);
       if (chunk_.size() >= kFrameBytes) SendChunk();
     }
-    return fill;
   }
 
   void SendChunk() {
@@ -165,6 +183,7 @@ class Sender {
   std::string chunk_;
   uint64_t modules_version_ = 0;
   int64_t housework_ns_ = 0;
+  int64_t drained_ns_ = 0;
   int64_t pause_ns_ = 10'000'000;
 };
 
