@@ -62,7 +62,7 @@ void CheckFiles(const std::string& dir, const std::string& hello_chunk) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
     std::string name = entry.path().filename();
     for (char letter : name) Require(static_cast<unsigned char>(letter) >= 0x20);
-    if (!name.ends_with(".ddbg")) continue;
+    if (!entry.is_regular_file() || !name.ends_with(".ddbg")) continue;
     Result<TraceReader> reader = TraceReader::Open(entry.path());
     Require(reader.ok());
     TraceChunk chunk;
