@@ -15,7 +15,7 @@ setarch -R true 2>/dev/null && fixed=(setarch -R)
 
 # Clang compiles in half the time, and the build of the fuzzers has the same sanitizers as asan: it serves both.
 declare -A preset_of=([asan]=asan [tsan]=tsan)
-if command -v clang++ >/dev/null; then
+if echo 'int main() {}' | clang++ -fsanitize=address,fuzzer-no-link -x c++ - -o /dev/null 2>/dev/null; then
   export CC=clang CXX=clang++
   preset_of[asan]=fuzz
 fi
