@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs all tests; --quick: unit tests and a few end-to-end ones, no sanitizers, no fuzzers. The last line is "N passed, N failed", with
-# ", N skipped" if any were.
+# Builds and runs all tests; --quick: unit tests and a few end-to-end ones, no sanitizers, no fuzzers. The last line is
+# "N passed, N failed", with ", N skipped" if any were.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

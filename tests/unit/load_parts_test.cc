@@ -54,7 +54,7 @@ class Parts : public testing::Test {
   }
 
   Process Load() {
-    analyzer::Run run = LoadRun({scratch / ".", ListTraceFiles(scratch / ".")});
+    analyzer::Run run = LoadRun({directory, ListTraceFiles(directory)});
     EXPECT_EQ(run.processes.size(), 1u);
     EXPECT_TRUE(run.unreadable.empty());
     return run.processes.empty() ? Process() : run.processes[0];
@@ -62,6 +62,7 @@ class Parts : public testing::Test {
 
   ScratchDir scratch;
   std::string stem = scratch / "rank-00000";
+  std::string directory = stem.substr(0, stem.rfind('/'));
 };
 
 TEST_F(Parts, AreOneProcess) {
