@@ -40,6 +40,13 @@ def children_with(name, token):
                 pass
 
 
+def size_of(path):
+    try:
+        return path.stat().st_size
+    except OSError:  # dropped meanwhile
+        return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("minutes", type=float, nargs="?", default=20)
@@ -70,7 +77,7 @@ def soak(options, folder):
             time.sleep(min(5, options.minutes * 60 / 40))
             ranks = [resident_kib(pid) for pid in children_with("long_run", token)]
             collector = [resident_kib(pid) for pid in children_with("ddbg-collector", token)]
-            trace = sum(path.stat().st_size for path in (folder / "runs/soak").glob("a0/rank-*"))
+            trace = sum(map(size_of, (folder / "runs/soak").glob("a0/rank-*")))
             if len(ranks) == RANKS and len(collector) == 1 and None not in ranks + collector:
                 samples.append({"ranks": max(ranks), "collector": collector[0], "trace": trace // 1024})
     finally:
