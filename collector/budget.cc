@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kParts = 8;  // a budget is about so many
 constexpr uint64_t kSmallestPart = 16 << 10;
+constexpr std::chrono::seconds kFinishWithin{5};
 
 struct Files {
   std::vector<std::string> parts;  // oldest first
@@ -123,7 +125,8 @@ Result<void> KeepWithin(const std::string& path, uint64_t budget, const std::ato
 
 BudgetKeeper::~BudgetKeeper() {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kFinishWithin, [&] { return waiting_.empty() && !working_; });
     stop_.store(true, std::memory_order_relaxed);
   }
   changed_.notify_all();
@@ -149,8 +152,14 @@ void BudgetKeeper::Run() {
       if (stop_.load(std::memory_order_relaxed)) return;
       job = std::move(waiting_.front());
       waiting_.pop_front();
+      working_ = true;
     }
     Result<void> done = KeepWithin(job.first, job.second, stop_);
+    {
+      std::lock_guard lock(mutex_);
+      working_ = false;
+    }
+    changed_.notify_all();
     if (!done) failed_(job.first + ": older detail could not be dropped: " + done.error().text);
   }
 }

@@ -36,7 +36,7 @@ class BudgetKeeper {
  public:
   // `failed` is called on that thread with a sentence.
   explicit BudgetKeeper(std::function<void(std::string)> failed) : failed_(std::move(failed)) {}
-  ~BudgetKeeper();
+  ~BudgetKeeper();  // finishes what it can in a few seconds
   BudgetKeeper(const BudgetKeeper&) = delete;
   BudgetKeeper& operator=(const BudgetKeeper&) = delete;
 
@@ -50,6 +50,7 @@ class BudgetKeeper {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<std::string, uint64_t>> waiting_;
+  bool working_ = false;
   std::atomic<bool> stop_{false};
   std::thread thread_;  // started by the first Look
 };

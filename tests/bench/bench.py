@@ -165,6 +165,36 @@ def per_call(machine, rounds, peers):
     table(["mode"] + CALLS + ["goal"], rows)
 
 
+PYTHON_FRAMES = 8
+
+
+def from_python(machine, rounds):
+    """The same from mpi4py: what the stacks add whose Python frames are read."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode != 0:
+        print("mpi4py is not installed.\n")
+        return
+    ddbg = {"LD_PRELOAD": str(LIBRARY)}
+    modes = {"bare": {}, "no stacks": dict(ddbg, DDBG_STACKS="off"), "stacks": ddbg}
+    samples = {}
+    for _ in range(rounds):
+        for name in random.sample(sorted(modes), len(modes)):
+            output = machine.run(["/usr/bin/python3", HERE / "call_cost.py", PYTHON_FRAMES], **modes[name])
+            for call, ns in re.findall(r"^(MPI_\w+) ([\d.]+)$", output, re.MULTILINE):
+                samples.setdefault((call, name), []).append(float(ns))
+    print("### From Python\n\nmpi4py, %d Python frames among the native ones; ns, the fastest of many rounds, medians of %d processes.\n" %
+          (PYTHON_FRAMES, rounds))
+    rows = []
+    for call in sorted({call for call, _ in samples}):
+        bare, plain, full = (samples[call, name] for name in ("bare", "no stacks", "stacks"))
+        added = [a - b for a, b in zip(full, plain)]
+        low, high = interval(added)
+        worst = statistics.median(added)
+        rows.append([call, "%.0f" % statistics.median(bare),
+                     "%+.0f" % statistics.median(a - b for a, b in zip(plain, bare)), "%+.0f [%+.0f, %+.0f]" % (worst, low, high),
+                     "≤ 150: " + ("met" if worst <= 150 else "missed")])
+    table(["call", "bare", "no stacks add", "native and Python frames add", "goal (120 native + 30 Python)"], rows)
+
+
 def cpu_seconds(pid):
     fields = pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -222,7 +252,7 @@ def lammps(machine, pairs):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench.sh", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds per mode (9)")
-    parser.add_argument("--only", choices=["call", "collector", "lammps"], help="one part")
+    parser.add_argument("--only", choices=["call", "python", "collector", "lammps"], help="one part")
     parser.add_argument("--no-peers", action="store_true", help="without LTTng-UST and EZTrace")
     options = parser.parse_args()
     if not LIBRARY.exists():
@@ -237,6 +267,8 @@ def main():
             if not options.no_peers and shutil.which("eztrace"):
                 peers["eztrace"] = True
             per_call(machine, options.rounds, peers)
+        if options.only in (None, "python"):
+            from_python(machine, options.rounds)
         if options.only in (None, "collector"):
             collector(machine, processes=8, rate=250_000, seconds=10)
         if options.only in (None, "lammps"):
