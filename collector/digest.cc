@@ -273,28 +273,46 @@ Result<void> Digest::WriteKept(const WriteChunk& write) const {
   return {};
 }
 
+void Digest::Fill(const Time& time, proto::Summary* summary) {
+  summary->set_t_min_ns(time.t_min);
+  summary->set_t_max_ns(time.t_max);
+  for (const auto& [key, sums] : time.sums) {
+    summary->add_call(key.first);
+    summary->add_comm(key.second);
+    summary->add_records(sums.records);
+    summary->add_duration(sums.duration);
+    summary->add_longest(sums.longest);
+    summary->add_count(sums.count);
+    summary->add_last_seq(sums.last_seq);
+  }
+}
+
+// Many to a chunk: they resemble each other.
 Result<void> Digest::WriteSummaries(const WriteChunk& write) const {
-  auto write_one = [&](const Time& time) {
-    proto::Chunk chunk;
+  proto::Chunk chunk;
+  Time all;
+  size_t bytes = 0;
+  auto flush = [&]() -> Result<void> {
+    if (chunk.packet_size() == 0) return {};
+    Result<void> done = write(chunk.SerializeAsString(), all.t_min, all.t_max);
+    chunk.Clear();
+    all = Time();
+    bytes = 0;
+    return done;
+  };
+  auto add = [&](const Time& time) -> Result<void> {
     proto::Summary* summary = chunk.add_packet()->mutable_summary();
-    summary->set_t_min_ns(time.t_min);
-    summary->set_t_max_ns(time.t_max);
-    for (const auto& [key, sums] : time.sums) {
-      summary->add_call(key.first);
-      summary->add_comm(key.second);
-      summary->add_records(sums.records);
-      summary->add_duration(sums.duration);
-      summary->add_longest(sums.longest);
-      summary->add_count(sums.count);
-      summary->add_last_seq(sums.last_seq);
-    }
-    return write(chunk.SerializeAsString(), time.t_min, time.t_max);
+    Fill(time, summary);
+    all.Cover(time.t_min, time.t_max);
+    bytes += summary->ByteSizeLong();
+    return bytes < kChunkBytes ? Result<void>{} : flush();
   };
   for (const Time& time : times_) {
-    Result<void> done = write_one(time);
+    Result<void> done = add(time);
     if (!done) return done;
   }
-  return now_.sums.empty() ? Result<void>{} : write_one(now_);
+  Result<void> done = now_.sums.empty() ? Result<void>{} : add(now_);
+  return done ? flush() : done;
 }
 
 void Digest::FillDropped(proto::Dropped* dropped) const {

@@ -75,6 +75,7 @@ class Digest {
 
   Result<void> WriteKept(const WriteChunk& write) const;
   Result<void> WriteSummaries(const WriteChunk& write) const;
+  static void Fill(const Time& time, proto::Summary* summary);
   void FillDropped(proto::Dropped* dropped) const;
 
   CallTable calls_;
