@@ -32,7 +32,7 @@ namespace {
 // Before the first recorder and in a forked child *g_live is 0; a fresh thread's token is 0 too, so the slow path is
 // told apart by t.slot. A page of its own, since MADV_WIPEONFORK works on pages.
 constinit volatile uint64_t g_never_live = 0;
-constinit Recorder* g_recorder = nullptr;
+constinit std::atomic<Recorder*> g_recorder = nullptr;
 constinit uint64_t g_generations = 0;
 constinit std::atomic<bool> g_failed{false};
 
@@ -46,6 +46,8 @@ struct Starting {
 constinit Starting g_starting;
 constinit SlotMemory g_slot_memory[kMaxThreads] = {};
 
+uint64_t Live() { return *g_live.load(std::memory_order_acquire); }
+
 int64_t PageSize() { return sysconf(_SC_PAGESIZE); }
 
 bool MakeLivePage(uint64_t generation) {
@@ -53,7 +55,7 @@ bool MakeLivePage(uint64_t generation) {
   if (page == MAP_FAILED) return false;
   madvise(page, PageSize(), MADV_WIPEONFORK);
   *static_cast<volatile uint64_t*>(page) = generation;
-  g_live = static_cast<const volatile uint64_t*>(page);
+  g_live.store(static_cast<const volatile uint64_t*>(page), std::memory_order_release);
   return true;
 }
 
@@ -131,8 +133,8 @@ void SayWhatIsNotKept(const Recorder& recorder) {
 }
 
 void RecordExitCode(int status, void*) {
-  Recorder* recorder = g_recorder;
-  if (!recorder || *g_live != recorder->generation) return;
+  Recorder* recorder = CurrentRecorder();
+  if (!recorder || Live() != recorder->generation) return;
   RegionHeader* header = recorder->region.header();
   header->exit_code = status;
   header->exit_seen.store(1, std::memory_order_release);
@@ -186,7 +188,7 @@ bool Start() {
   }
   StartStacks(recorder->settings.stacks);
   recorder->generation = ++g_generations;
-  g_recorder = recorder;
+  g_recorder.store(recorder, std::memory_order_release);  // pairs with the acquire in CurrentRecorder
   if (!MakeLivePage(recorder->generation)) return false;
   RegisterExitHook();
   if (!StartSender(recorder)) {
@@ -198,14 +200,17 @@ bool Start() {
 
 // A forked child: what the parent had is not ours. Its region is not even mapped (MADV_DONTFORK).
 void ForgetParent() {
-  g_recorder = nullptr;
-  g_live = &g_never_live;
+  g_recorder.store(nullptr, std::memory_order_relaxed);
+  g_live.store(&g_never_live, std::memory_order_relaxed);
   g_starting.over.store(0, std::memory_order_relaxed);
   g_starting.pid.store(0, std::memory_order_relaxed);
   g_thread = {};
 }
 
-bool IsLive() { return g_recorder && *g_live == g_recorder->generation; }
+bool IsLive() {
+  const Recorder* recorder = CurrentRecorder();
+  return recorder && Live() == recorder->generation;
+}
 
 bool StartAndTell() {
   g_starting.thread.store(reinterpret_cast<uintptr_t>(&g_thread), std::memory_order_relaxed);
@@ -237,7 +242,7 @@ bool AwaitStart() {
 bool EnsureStarted() {
   if (IsLive()) return true;
   pid_t own = getpid(), starter = 0;
-  if (g_recorder && g_recorder->pid != own) ForgetParent();
+  if (const Recorder* recorder = CurrentRecorder(); recorder && recorder->pid != own) ForgetParent();
   if (g_failed.load(std::memory_order_relaxed)) return false;
   if (g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire)) return StartAndTell();
   // Else forked while a thread of the parent was at it: that thread is not here, and the loader's lock may be taken.
@@ -260,7 +265,7 @@ void AttachLane(LaneWriter* lane, const Region& region, uint32_t slot, uint32_t 
 }
 
 bool ClaimSlot(ThreadState& t) {
-  const Region& region = g_recorder->region;
+  const Region& region = CurrentRecorder()->region;
   uint32_t tid = static_cast<uint32_t>(syscall(SYS_gettid));
   for (uint32_t i = 0; i < kMaxThreads; ++i) {
     uint32_t free = 0;
@@ -279,11 +284,11 @@ bool ClaimSlot(ThreadState& t) {
 
 }  // namespace
 
-constinit const volatile uint64_t* g_live = &g_never_live;
+constinit std::atomic<const volatile uint64_t*> g_live = &g_never_live;
 constinit std::atomic<bool> g_off{false};
 constinit ClockKind g_clock = ClockKind::kMonotonic;
 
-Recorder* CurrentRecorder() noexcept { return g_recorder; }
+Recorder* CurrentRecorder() noexcept { return g_recorder.load(std::memory_order_acquire); }
 
 void SayIfUnwritten(const Recorder& recorder) {
   int error = recorder.region.header()->write_error.load(std::memory_order_relaxed);
@@ -293,7 +298,7 @@ void SayIfUnwritten(const Recorder& recorder) {
       recorder.settings.dir, strerror(error));
 }
 
-const Settings& CurrentSettings() noexcept { return g_recorder->settings; }
+const Settings& CurrentSettings() noexcept { return CurrentRecorder()->settings; }
 
 ThreadState* EnterSlow(uintptr_t frame) noexcept {
   if (g_off.load(std::memory_order_relaxed)) return nullptr;
@@ -303,18 +308,18 @@ ThreadState* EnterSlow(uintptr_t frame) noexcept {
     errno = saved_errno;
     return nullptr;
   }
-  uint64_t live = *g_live;
+  uint64_t live = Live();
   if (t.token != live) {
     uintptr_t guard = t.guard;
     t = {};
     t.token = live;
     t.guard = guard;
   }
-  CountMissed(g_recorder->region);
+  CountMissed(CurrentRecorder()->region);
   bool nested = frame < t.guard;
   if (!nested && !t.slot && !ClaimSlot(t)) {
     // Any slot's counter does: the sum over all is what is told.
-    g_recorder->region.slot(0)->lost[kLossNoThreadSlot].fetch_add(1, std::memory_order_relaxed);
+    CurrentRecorder()->region.slot(0)->lost[kLossNoThreadSlot].fetch_add(1, std::memory_order_relaxed);
   }
   errno = saved_errno;
   if (nested || !t.slot) return nullptr;
@@ -412,7 +417,7 @@ void* Scratch(ThreadState& t, uint64_t bytes) noexcept {
 }
 
 void NoteAbort() noexcept {
-  if (g_recorder) g_recorder->region.header()->abort_seen.store(1, std::memory_order_release);
+  if (Recorder* recorder = CurrentRecorder()) recorder->region.header()->abort_seen.store(1, std::memory_order_release);
 }
 
 }  // namespace ddbg::shim

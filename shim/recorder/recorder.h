@@ -73,7 +73,7 @@ struct ThreadState {
 
 extern thread_local ThreadState g_thread [[gnu::tls_model("initial-exec")]];
 // One word that is the recorder's generation in the process that made it and 0 in a forked child (MADV_WIPEONFORK).
-extern const volatile uint64_t* g_live;
+extern std::atomic<const volatile uint64_t*> g_live;
 extern std::atomic<bool> g_off;
 
 // First call of this thread or process, or after a fork. nullptr: pass through.
@@ -84,7 +84,8 @@ ThreadState* EnterSlow(uintptr_t frame) noexcept;
 [[gnu::always_inline]] inline ThreadState* Enter(void* frame_address) noexcept {
   uintptr_t frame = reinterpret_cast<uintptr_t>(frame_address);
   ThreadState& t = g_thread;
-  if (t.token != *g_live) [[unlikely]]
+  // acquire: pairs with the release of the thread that made the page
+  if (t.token != *g_live.load(std::memory_order_acquire)) [[unlikely]]
     return EnterSlow(frame);
   if (frame < t.guard) return nullptr;
   if (!t.slot) [[unlikely]]

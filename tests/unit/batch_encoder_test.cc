@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -363,10 +365,14 @@ TEST(TickMapper, CalibratesARegionWithoutCalibration) {
   header->clock_start = {ReadTicks(ClockKind::kTsc), MonotonicNs(), 0};
   while (MonotonicNs() - header->clock_start.monotonic_ns < 2'000'000) {
   }
-  TickMapper mapper = MakeTickMapper(*header);
-  int64_t before = MonotonicNs();
-  int64_t mapped = mapper.Ns(ReadTicks(ClockKind::kTsc));
-  EXPECT_NEAR(static_cast<double>(mapped), static_cast<double>(before), 1e6);
+  // The two clocks are read one after the other, and anything may come between.
+  int64_t closest = INT64_MAX;
+  for (int i = 0; i < 100 && closest > 1'000'000; ++i) {
+    TickMapper mapper = MakeTickMapper(*header);
+    int64_t before = MonotonicNs();
+    closest = std::min(closest, std::abs(mapper.Ns(ReadTicks(ClockKind::kTsc)) - before));
+  }
+  EXPECT_LE(closest, 1'000'000);
 }
 
 TEST(TickMapper, TakesMonotonicTicksAsNs) {
