@@ -66,14 +66,14 @@ class BatchReader {
   uint32_t seq_ = 0, stack_ = 0;
 };
 
-// Makes a Batch of records, times in ns. Its columns are all there, also those that are zero.
+// Makes a Batch of records, times in ns. Its columns are all there, also those that are zero. A t_min_ns is set before.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(proto::Batch* batch) : b_(batch) {}
+  explicit BatchBuilder(proto::Batch* batch) : b_(batch) { last_.start = static_cast<uint64_t>(batch->t_min_ns()); }
 
   void Add(const Record& r) {
     b_->add_call(r.call);
-    b_->add_start(static_cast<int64_t>(r.start - last_.start));  // the first to t_min_ns, which stays 0
+    b_->add_start(static_cast<int64_t>(r.start - last_.start));  // the first to t_min_ns
     b_->add_duration(r.duration);
     b_->add_count(r.count);
     b_->add_comm(r.comm);

@@ -92,8 +92,8 @@ bool MakeRegion(Recorder* recorder) {
   return true;
 }
 
-// A job may end before the first collector of its node is up. The program has nothing left to do then, so that this is
-// the one place where it waits for us: until the region is handed over, two seconds at most.
+// A job may end before the first collector of its node is up. The program has nothing left to do then, so that it
+// waits for us: until the region is handed over, two seconds at most.
 void AwaitHandover(const Recorder& recorder) {
   constexpr int kMostMs = 2000;
   for (int ms = 0; ms < kMostMs && recorder.handover.load(std::memory_order_relaxed) == Handover::kPending; ++ms) {

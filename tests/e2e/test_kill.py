@@ -73,7 +73,8 @@ def test_one_rank_killed_in_mid_job(bench, build, mpi):
     """
     for attempt in range(3):
         verdict, pid = kill_one_of_three(bench, build, mpi)
-        if verdict["confidence"] > 0.5:
+        # Open MPI gives the others a second: no haste excuses it there.
+        if verdict["confidence"] > 0.5 or mpi.suffix != "mpich":
             break
     assert_fault(verdict, "process_killed", "infrastructure_discontinuity", rank=1, pid=pid)
     assert verdict["culprit_ranks"] == [1]

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/batch_reader.h"
 #include "proto/call.h"
 #include "proto/ddbg.pb.h"
 #include "proto/trace_writer.h"
@@ -50,7 +51,6 @@ inline proto::Batch BatchOf(const std::vector<Record>& records, uint64_t first, 
   batch.set_tid(tid);
   batch.set_first_position(first);
   batch.set_end_position(end ? end : first + records.size());
-  batch.set_records(static_cast<uint32_t>(records.size()));
   int64_t t_min = records.empty() ? 0 : INT64_MAX, t_max = 0;
   for (const Record& r : records) {
     t_min = std::min(t_min, static_cast<int64_t>(r.start));
@@ -58,25 +58,8 @@ inline proto::Batch BatchOf(const std::vector<Record>& records, uint64_t first, 
   }
   batch.set_t_min_ns(t_min);
   batch.set_t_max_ns(t_max);
-  Record last = {};
-  last.start = static_cast<uint64_t>(t_min);
-  for (const Record& r : records) {
-    batch.add_call(r.call);
-    batch.add_start(static_cast<int64_t>(r.start - last.start));
-    batch.add_duration(r.duration);
-    batch.add_count(r.count);
-    batch.add_comm(r.comm);
-    batch.add_seq(static_cast<int32_t>(r.seq - last.seq));
-    batch.add_dtype(r.dtype);
-    batch.add_peer(r.peer);
-    batch.add_tag(r.tag);
-    batch.add_stack(static_cast<int32_t>(r.stack - last.stack));
-    batch.add_aux(static_cast<int64_t>(r.aux - last.aux));
-    batch.add_result(r.result);
-    batch.add_op(r.op);
-    batch.add_flags(r.flags);
-    last = r;
-  }
+  BatchBuilder builder(&batch);
+  for (const Record& r : records) builder.Add(r);
   return batch;
 }
 

@@ -7,8 +7,8 @@
 namespace ddbg::shim {
 namespace {
 
-constexpr uintptr_t kPageBytes = 4096;  // or a part of a page, where pages are larger
-constexpr uintptr_t kUserEnd = uintptr_t{1} << 47;
+constexpr uintptr_t kPageBytes = 4096;              // or a part of a page, where pages are larger
+constexpr uintptr_t kUserEnd = uintptr_t{1} << 56;  // of no known machine is it more; the kernel knows its own
 
 // The kernel copies the set in before it finds that there is no such operation: EFAULT if it cannot, else EINVAL.
 bool IsReadable(uintptr_t page) {
