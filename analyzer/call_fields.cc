@@ -7,36 +7,44 @@
 namespace ddbg::analyzer {
 namespace {
 
+__extension__ typedef unsigned __int128 RoleSet;
+
 template <typename... R>
-constexpr uint64_t MaskOf(R... roles) {
-  return (uint64_t{0} | ... | (uint64_t{1} << static_cast<unsigned>(roles)));
+constexpr RoleSet MaskOf(R... roles) {
+  return (RoleSet{0} | ... | (RoleSet{1} << static_cast<unsigned>(roles)));
 }
 
 // The roles of each call's arguments, as a set.
-constexpr uint64_t kRoles[] = {
-#define DDBG_MPI(name, kind, shape, ...) \
-  []() constexpr {                       \
-    using enum Role;                     \
-    return MaskOf(__VA_ARGS__);          \
-  }                                      \
+constexpr RoleSet kRoles[] = {
+#define DDBG_CALL(api, name, kind, shape, ...) \
+  []() constexpr {                             \
+    using enum Role;                           \
+    return MaskOf(__VA_ARGS__);                \
+  }                                            \
   (),
-#include "proto/calls_mpi.def"
-#undef DDBG_MPI
+#include "proto/calls_all.def"
+#undef DDBG_CALL
 };
-static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Code) < 64);
+static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Device) < 128);
 
 constexpr std::string_view kKindNames[] = {
     "init",         "finalize", "abort",       "collective", "send",      "recv",        "sendrecv",
     "probe",        "mrecv",    "send_init",   "recv_init",  "start",     "wait",        "test",
     "request_free", "cancel",   "comm_create", "comm_free",  "comm_name", "type_commit", "type_free",
+    "unique_id", "comm_init", "comm_finalize", "comm_abort", "comm_revoke", "async_error", "group_start",
+    "group_end", "register", "deregister", "op_create", "op_free", "launch", "graph_launch", "host_callback",
+    "copy", "fill", "alloc", "free", "device_set", "stream_create", "stream_destroy", "stream_query", "stream_sync",
+    "stream_wait", "event_create", "event_destroy", "event_record", "event_query", "event_sync", "device_sync",
+    "capture_begin", "capture_end", "graph_create", "graph_destroy",
 };
-static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::TypeFree) + 1);
+static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::GraphDestroy) + 1);
 
 constexpr std::string_view kOpNames[] = {
     "",        "MPI_MAX",  "MPI_MIN",  "MPI_SUM",    "MPI_PROD",   "MPI_LAND",    "MPI_BAND",  "MPI_LOR",
     "MPI_BOR", "MPI_LXOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", "MPI_REPLACE", "MPI_NO_OP", "user",
+    "avg", "premulsum",
 };
-static_assert(std::size(kOpNames) == kOpUser + 1);
+static_assert(std::size(kOpNames) == kOpPreMulSum + 1);
 
 bool IsCompletionCall(CallKind kind) { return kind == CallKind::Wait || kind == CallKind::Test; }
 
@@ -65,7 +73,7 @@ CallFields FieldsOf(const Call& call) {
   if (!call.known()) return fields;
   CallKind kind = call.info().kind;
   if (IsCompletionCall(kind)) return FieldsOfCompletionCall(call, fields);
-  uint64_t roles = kRoles[call.call - kFirstCall];
+  RoleSet roles = kRoles[call.call - kFirstCall];
   auto has = [&](auto... any) { return (roles & MaskOf(any...)) != 0; };
   bool second = call.flags & kFlagSecondHalf;
   fields.comm = call.comm != 0;

@@ -11,6 +11,8 @@
 
 namespace ddbg {
 
+enum class Api : uint8_t { Mpi, Nccl, Cuda, CudaDriver };
+
 enum class CallKind : uint8_t {
   Init,
   Finalize,
@@ -33,6 +35,43 @@ enum class CallKind : uint8_t {
   CommName,
   TypeCommit,
   TypeFree,
+  // NCCL
+  UniqueId,      // makes the id of a communicator to come
+  CommInit,      // ends when all ranks of the new communicator have called
+  CommFinalize,  // flushes a communicator
+  CommAbort,
+  CommRevoke,
+  AsyncError,  // asks how a communicator is
+  GroupStart,
+  GroupEnd,  // operations since GroupStart begin here, and errors and waits of theirs show here
+  Register,  // of memory, local
+  Deregister,
+  OpCreate,  // a reduction operator
+  OpFree,
+  // CUDA
+  Launch,
+  GraphLaunch,
+  HostCallback,  // a host function in stream order
+  Copy,
+  Fill,
+  Alloc,
+  Free,
+  DeviceSet,
+  StreamCreate,
+  StreamDestroy,
+  StreamQuery,
+  StreamSync,
+  StreamWait,  // what follows on a stream waits for an event
+  EventCreate,
+  EventDestroy,
+  EventRecord,
+  EventQuery,
+  EventSync,
+  DeviceSync,
+  CaptureBegin,
+  CaptureEnd,
+  GraphCreate,  // an executable graph
+  GraphDestroy,
 };
 
 // What must agree between the members of a communicator, or how a completion call ends.
@@ -52,11 +91,16 @@ enum class CallShape : uint8_t {
   Create,       // a communicator over all members of the parent
   CreateGroup,  // over a group: only its members call
   CreateInter,  // over the local group
+  Same,         // count × type, and root and op where the call has them, are equal on all members
+  SameRoot,     // the same, and the root's own count decides
   Buffered,     // a send that never waits for its receiver
   One,
   All,
   Any,
   Some,  // Wait*, Test*
+  Async,    // CUDA: returns before the device has done it
+  Blocking, // CUDA: waits for the device, or may
+  Simulate, // ncclGroupSimulateEnd: ends a group of which nothing is done
 };
 
 // What a wrapper's argument is. Words are 64 bits; 32-bit ones have a garbage upper half (mpi.md 1.2).
@@ -95,40 +139,64 @@ enum class Role : uint8_t {
   Name,
   ThreadLevel,
   Code,
+  // NCCL
+  RankCount,
+  OwnRank,
+  UniqueIdValue,  // ncclUniqueId by value: 128 bytes on the stack
+  UniqueIds,      // address of one or more
+  IdCount,
+  Config,
+  Exclude,  // ranks that a shrunk communicator leaves out
+  ExcludeCount,
+  Devices,
+  State,    // address of an ncclResult_t
+  Bytes,
+  NewOp,    // address of an ncclRedOp_t
+  Scalar,
+  // CUDA
+  Stream,
+  NewStream,
+  Event,
+  NewEvent,
+  Pointer,     // of the device or of pinned memory
+  NewPointer,  // address of one
+  CopyKind,
+  Width,
+  Height,  // bytes are their product
+  Function,      // as the host program knows a kernel
+  Kernel,        // cudaKernel_t or CUfunction
+  GridXY, GridZ, BlockXY, BlockZ,  // dim3 by value takes two words
+  LaunchConfig,
+  Graph,
+  NewGraph,
+  Device,
 };
 
 struct CallInfo {
-  std::string_view name;  // "MPI_Send"
+  std::string_view name;  // "MPI_Send", "ncclAllReduce"
+  Api api;
   CallKind kind;
   CallShape shape;
-  uint8_t arguments;
-  bool has_request;  // non-blocking: gives a request back
+  uint8_t arguments;  // words; but an ncclUniqueId by value counts as one
+  bool has_request;   // non-blocking: gives a request back
 };
 
 namespace internal {
 template <class... R>
-constexpr bool HasRequest(R... roles) {
-  return ((roles == Role::Request) || ... || false);
+constexpr CallInfo MakeCall(std::string_view name, Api api, CallKind kind, CallShape shape, R... roles) {
+  return {name, api, kind, shape, sizeof...(R), ((roles == Role::Request) || ... || false)};
 }
-constexpr bool HasRequest() { return false; }
 }  // namespace internal
 
 // Index 0 is call id kFirstCall.
 inline constexpr CallInfo kCalls[] = {
-#define DDBG_MPI(name, kind, shape, ...)                                            \
-  {"MPI_" #name, CallKind::kind, CallShape::shape, []() constexpr {using enum Role; \
-  constexpr Role roles[] = {Skip __VA_OPT__(, ) __VA_ARGS__};                       \
-  return static_cast<uint8_t>(sizeof(roles) / sizeof(roles[0]) - 1);                \
-  }                                                                                 \
-  (), []() constexpr {                                                              \
-    using enum Role;                                                                \
-    return internal::HasRequest(__VA_ARGS__);                                       \
-  }                                                                                 \
-  ()                                                                                \
-  }                                                                                 \
-  ,
-#include "proto/calls_mpi.def"
-#undef DDBG_MPI
+#define DDBG_CALL(api, name, kind, shape, ...)                                                      \
+  []() constexpr {                                                                                  \
+    using enum Role;                                                                                \
+    return internal::MakeCall(name, Api::api, CallKind::kind, CallShape::shape __VA_OPT__(, ) __VA_ARGS__); \
+  }(),
+#include "proto/calls_all.def"
+#undef DDBG_CALL
 };
 inline constexpr size_t kCallCount = sizeof(kCalls) / sizeof(kCalls[0]);
 
@@ -136,9 +204,38 @@ enum class MpiCall : uint16_t {
 #define DDBG_MPI(name, ...) name,
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
+  kCount
+};
+enum class NcclCall : uint16_t {
+#define DDBG_NCCL(name, ...) name,
+#include "proto/calls_nccl.def"
+#undef DDBG_NCCL
+  kCount
+};
+enum class CudaCall : uint16_t {
+#define DDBG_CUDA(name, ...) name,
+#include "proto/calls_cuda.def"
+#undef DDBG_CUDA
+  kCount
+};
+enum class CudaDriverCall : uint16_t {
+#define DDBG_CU(name, ...) name,
+#include "proto/calls_cuda_driver.def"
+#undef DDBG_CU
+  kCount
 };
 
-constexpr uint16_t CallId(MpiCall call) { return static_cast<uint16_t>(kFirstCall + static_cast<uint16_t>(call)); }
+// Index into kCalls.
+constexpr size_t CallIndex(MpiCall call) { return static_cast<size_t>(call); }
+constexpr size_t CallIndex(NcclCall call) { return CallIndex(MpiCall::kCount) + static_cast<size_t>(call); }
+constexpr size_t CallIndex(CudaCall call) { return CallIndex(NcclCall::kCount) + static_cast<size_t>(call); }
+constexpr size_t CallIndex(CudaDriverCall call) { return CallIndex(CudaCall::kCount) + static_cast<size_t>(call); }
+static_assert(CallIndex(CudaDriverCall::kCount) == kCallCount);
+
+template <class AnyCall>
+constexpr uint16_t CallId(AnyCall call) {
+  return static_cast<uint16_t>(kFirstCall + CallIndex(call));
+}
 
 // Frequent kinds go to the bulk lane, so that a flood of them cannot push out what a verdict needs.
 constexpr LaneId LaneOf(CallKind kind) {
@@ -152,8 +249,9 @@ constexpr LaneId LaneOf(CallKind kind) {
     case CallKind::Wait:
     case CallKind::Test:
     case CallKind::RequestFree:
-    case CallKind::Cancel: return kBulkLane;
-    default: return kVitalLane;
+    case CallKind::Cancel:
+    case CallKind::AsyncError: return kBulkLane;
+    default: return kind >= CallKind::Launch ? kBulkLane : kVitalLane;
   }
 }
 

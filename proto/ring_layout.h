@@ -49,6 +49,11 @@ enum RecordFlag : uint8_t {
   kFlagFreed = 32,           // completion by MPI_Request_free, not by wait or test
   kFlagCancelled = 64,       // completion of a cancelled operation
   kFlagStatusUnknown = 128,  // completion whose status was not readable: peer, tag and count are as posted
+  // Calls of NCCL and CUDA use the bits that mean nothing to them for:
+  kFlagGrouped = 4,     // inside a group: begins at its end
+  kFlagCapturing = 8,   // into a graph: runs when that is launched, as often as it is
+  kFlagNested = 32,     // made by the library inside the call that the thread is in (driver level)
+  kFlagPerThread = 64,  // by a _ptsz or _ptds name
 };
 
 // One finished call, as the application thread saw it.
@@ -94,6 +99,8 @@ enum ReduceOp : uint8_t {
   kOpReplace,
   kOpNoOp,
   kOpUser,
+  kOpAvg,        // NCCL
+  kOpPreMulSum,  // NCCL: made by ncclRedOpCreatePreMulSum
 };
 
 // The receive side of a collective with two (Gather, Scatter, Allgather, Alltoall), packed in Record::aux.

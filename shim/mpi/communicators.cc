@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "shim/recorder/ids.h"
+
 namespace ddbg::shim::mpi {
 namespace {
 
@@ -136,7 +138,7 @@ uint64_t CountedUid(uint64_t uid) {
 }
 
 void Register(ThreadState& t, Word handle, Description* d, const Creation& creation) {
-  d->comm.id = g_tables->next_comm.fetch_add(1, std::memory_order_relaxed) + 1;
+  d->comm.id = NextId(IdKind::kCommunicator);
   uint64_t key = static_cast<uint64_t>(handle);
   g_tables->comms.Remove(key);
   g_tables->comms.Insert(key, d->comm);

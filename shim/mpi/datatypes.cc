@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "shim/recorder/ids.h"
+
 namespace ddbg::shim::mpi {
 namespace {
 
@@ -60,7 +62,7 @@ void Write(ThreadState& t, uint32_t id, const std::string& name, const Signature
 }
 
 uint32_t Register(Word handle) {
-  uint32_t id = g_tables->next_dtype.fetch_add(1, std::memory_order_relaxed) + 1;
+  uint32_t id = NextId(IdKind::kDatatype);
   g_tables->dtypes.Remove(static_cast<uint64_t>(handle));
   g_tables->dtypes.Insert(static_cast<uint64_t>(handle), Datatype{id});
   return id;

@@ -17,7 +17,7 @@ namespace ddbg::shim::mpi {
 
 constinit Tables* g_tables = nullptr;
 constinit std::atomic<uint64_t> g_attached{0};
-constinit std::atomic<void*> g_real[2][kCallCount] = {};
+constinit std::atomic<void*> g_real[2][static_cast<size_t>(MpiCall::kCount)] = {};
 
 namespace {
 
@@ -171,7 +171,5 @@ void ForgetLibrary() noexcept {
     for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);
   }
 }
-
-uint64_t NextOperation() noexcept { return g_tables->next_operation.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 }  // namespace ddbg::shim::mpi

@@ -8,7 +8,7 @@
 
 #include "proto/call.h"
 #include "shim/mpi/abi.h"
-#include "shim/mpi/handle_table.h"
+#include "shim/interpose/handle_table.h"
 #include "shim/recorder/recorder.h"
 
 namespace ddbg::shim::mpi {
@@ -44,9 +44,6 @@ struct Tables {
   HandleTable<uint8_t, 1 << 6> ops;  // ReduceOp
   HandleTable<Pending, 1 << 14> requests;
   HandleTable<Pending, 1 << 10> messages;  // of Mprobe
-  std::atomic<uint32_t> next_comm{0};
-  std::atomic<uint32_t> next_dtype{0};
-  std::atomic<uint64_t> next_operation{0};
   uint32_t world = 0;  // how many MPI_COMM_WORLDs this process had before
 };
 
@@ -55,7 +52,7 @@ extern std::atomic<uint64_t> g_attached;  // recorder token it is attached for
 
 // The functions behind MPI_X, then those behind PMPI_X, by MpiCall; nullptr: to be looked up. Hidden: no detour by the
 // global offset table on the hot path.
-extern std::atomic<void*> g_real[2][kCallCount] [[gnu::visibility("hidden")]];
+extern std::atomic<void*> g_real[2][static_cast<size_t>(MpiCall::kCount)] [[gnu::visibility("hidden")]];
 
 // After MPI_Init returned, or before the first call of a thread that finds MPI running. `thread_level`: -1 unknown.
 void Attach(ThreadState& t, int thread_level) noexcept;
@@ -67,7 +64,5 @@ void ForgetLibrary() noexcept;
 [[gnu::always_inline]] inline bool IsAttached(const ThreadState& t) {
   return g_attached.load(std::memory_order_acquire) == t.token;
 }
-
-uint64_t NextOperation() noexcept;
 
 }  // namespace ddbg::shim::mpi

@@ -1,6 +1,7 @@
 #include "shim/mpi/requests.h"
 
 #include "proto/call.h"
+#include "shim/recorder/ids.h"
 
 namespace ddbg::shim::mpi {
 namespace {

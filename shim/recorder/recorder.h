@@ -47,12 +47,19 @@ struct PollRun {
 class StackMemo;
 struct PythonReading;
 
+// One of many handles that are polled in turn (polls.h).
+struct PollRow {
+  uint64_t key, start, polls;
+};
+inline constexpr uint32_t kPollRows = 32;
+
 // What a thread needs outside the region. It belongs to the slot, so that the next thread there finds it.
 struct SlotMemory {
   void* scratch;  // grown by Scratch()
   uint64_t scratch_bytes;
   StackMemo* memo;        // made by CaptureStack
   PythonReading* python;  // and this, in a process that has a Python
+  PollRow polls[kPollRows];
 };
 
 // Where a thread's stack lies. All zero: not looked up.
@@ -92,6 +99,14 @@ ThreadState* EnterSlow(uintptr_t frame) noexcept;
     return EnterSlow(frame);
   t.guard = frame;
   return &t;
+}
+
+// For what a library does by itself inside a recorded call, where that is of interest: the thread, if it is inside one.
+// in_flight holds the outer call; a nested record is pushed as a whole when it is over.
+[[gnu::always_inline]] inline ThreadState* Inside(void* frame_address) noexcept {
+  ThreadState& t = g_thread;
+  if (t.token != *g_live.load(std::memory_order_acquire) || !t.slot) return nullptr;
+  return reinterpret_cast<uintptr_t>(frame_address) < t.guard ? &t : nullptr;
 }
 
 [[gnu::always_inline]] inline void Leave(ThreadState& t) noexcept { t.guard = 0; }

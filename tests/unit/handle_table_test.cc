@@ -1,11 +1,11 @@
-#include "shim/mpi/handle_table.h"
+#include "shim/interpose/handle_table.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-namespace ddbg::shim::mpi {
+namespace ddbg::shim {
 namespace {
 
 TEST(HandleTable, FindsWhatWasInsertedUntilItIsRemoved) {
@@ -61,4 +61,4 @@ TEST(HandleTable, ServesThreadsThatInsertAndRemoveTheirOwnKeys) {
 }
 
 }  // namespace
-}  // namespace ddbg::shim::mpi
+}  // namespace ddbg::shim

@@ -1,4 +1,4 @@
-// A concurrent map from MPI handles to small values, for the hot path: no lock, no allocation, one cache line a
+// A concurrent map from handles of a library to small values, for the hot path: no lock, no allocation, one cache line a
 // look-up.
 //
 // Buckets of seven keys and an overflow count fill a line; a key that finds its bucket full goes to the next, up to
@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace ddbg::shim::mpi {
+namespace ddbg::shim {
 
 template <class Value, uint32_t kBuckets>
 class HandleTable {
@@ -94,4 +94,4 @@ class HandleTable {
   Value* values_ = nullptr;
 };
 
-}  // namespace ddbg::shim::mpi
+}  // namespace ddbg::shim
