@@ -97,10 +97,10 @@ enum class CallShape : uint8_t {
   One,
   All,
   Any,
-  Some,  // Wait*, Test*
-  Async,    // CUDA: returns before the device has done it
-  Blocking, // CUDA: waits for the device, or may
-  Simulate, // ncclGroupSimulateEnd: ends a group of which nothing is done
+  Some,      // Wait*, Test*
+  Async,     // CUDA: returns before the device has done it
+  Blocking,  // CUDA: waits for the device, or may
+  Simulate,  // ncclGroupSimulateEnd: ends a group of which nothing is done
 };
 
 // What a wrapper's argument is. Words are 64 bits; 32-bit ones have a garbage upper half (mpi.md 1.2).
@@ -149,9 +149,9 @@ enum class Role : uint8_t {
   Exclude,  // ranks that a shrunk communicator leaves out
   ExcludeCount,
   Devices,
-  State,    // address of an ncclResult_t
+  State,  // address of an ncclResult_t
   Bytes,
-  NewOp,    // address of an ncclRedOp_t
+  NewOp,  // address of an ncclRedOp_t
   Scalar,
   // CUDA
   Stream,
@@ -162,10 +162,13 @@ enum class Role : uint8_t {
   NewPointer,  // address of one
   CopyKind,
   Width,
-  Height,  // bytes are their product
-  Function,      // as the host program knows a kernel
-  Kernel,        // cudaKernel_t or CUfunction
-  GridXY, GridZ, BlockXY, BlockZ,  // dim3 by value takes two words
+  Height,    // bytes are their product
+  Function,  // as the host program knows a kernel
+  Kernel,    // cudaKernel_t or CUfunction
+  GridXY,
+  GridZ,
+  BlockXY,
+  BlockZ,  // dim3 by value takes two words
   LaunchConfig,
   Graph,
   NewGraph,
@@ -190,11 +193,12 @@ constexpr CallInfo MakeCall(std::string_view name, Api api, CallKind kind, CallS
 
 // Index 0 is call id kFirstCall.
 inline constexpr CallInfo kCalls[] = {
-#define DDBG_CALL(api, name, kind, shape, ...)                                                      \
-  []() constexpr {                                                                                  \
-    using enum Role;                                                                                \
+#define DDBG_CALL(api, name, kind, shape, ...)                                                              \
+  []() constexpr {                                                                                          \
+    using enum Role;                                                                                        \
     return internal::MakeCall(name, Api::api, CallKind::kind, CallShape::shape __VA_OPT__(, ) __VA_ARGS__); \
-  }(),
+  }                                                                                                         \
+  (),
 #include "proto/calls_all.def"
 #undef DDBG_CALL
 };

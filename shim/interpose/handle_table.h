@@ -1,5 +1,5 @@
-// A concurrent map from handles of a library to small values, for the hot path: no lock, no allocation, one cache line a
-// look-up.
+// A concurrent map from handles of a library to small values, for the hot path: no lock, no allocation, one cache line
+// a look-up.
 //
 // Buckets of seven keys and an overflow count fill a line; a key that finds its bucket full goes to the next, up to
 // kReach. Insertion claims an empty key with kBusy, by an acquire that pairs with the release of who removed the key

@@ -5,11 +5,11 @@
 // ring, with what only the outcome tells (matched source, new communicator, completed operations).
 #pragma once
 
-#include <array>
 #include <utility>
 
 #include "proto/call.h"
 #include "shim/interpose/real_function.h"
+#include "shim/interpose/roles.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
 #include "shim/mpi/library.h"
@@ -17,40 +17,13 @@
 #include "shim/recorder/recorder.h"
 #include "shim/recorder/stacks.h"
 
-namespace ddbg::shim::mpi {
-
-template <class... R>
-constexpr auto MakeRoles(R... roles) {
-  return std::array<Role, sizeof...(R)>{roles...};
-}
-
-template <MpiCall>
-inline constexpr auto kRoles = std::array<Role, 0>{};
-#define DDBG_MPI(name, kind, shape, ...)                         \
-  template <>                                                    \
-  inline constexpr auto kRoles<MpiCall::name> = []() constexpr { \
-    using enum Role;                                             \
-    return MakeRoles(__VA_ARGS__);                               \
-  }                                                              \
-  ();
+namespace ddbg::shim {
+#define DDBG_MPI(name, kind, shape, ...) DDBG_ROLES(MpiCall::name __VA_OPT__(, ) __VA_ARGS__)
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
+}  // namespace ddbg::shim
 
-// Index of the first argument with `role`, -1 if there is none.
-template <MpiCall kCall>
-constexpr int IndexOf(Role role) {
-  for (size_t i = 0; i < kRoles<kCall>.size(); ++i)
-    if (kRoles<kCall>[i] == role) return static_cast<int>(i);
-  return -1;
-}
-
-template <MpiCall kCall>
-constexpr bool Has(Role role) {
-  return IndexOf<kCall>(role) >= 0;
-}
-
-template <MpiCall kCall>
-inline constexpr const CallInfo& kInfo = kCalls[static_cast<size_t>(kCall)];
+namespace ddbg::shim::mpi {
 
 // What a wrapper keeps from before the real call until after it. Trivial: a longjmp may skip the end.
 struct Moment {

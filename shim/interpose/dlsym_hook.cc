@@ -1,0 +1,56 @@
+#include "shim/interpose/dlsym_hook.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "shim/interpose/library_copies.h"
+
+namespace {
+
+using Dlsym = void*(void*, const char*);
+
+// For a libc in which no dlsym can be found: there is none then, and the program's own use has failed at its start.
+void* NoDlsym(void*, const char*) { return nullptr; }
+
+// Never by dlsym itself. The version of glibc 2.34 and later, then the older ones of each architecture.
+Dlsym* FindRealDlsym() {
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27"})
+    if (void* function = dlvsym(RTLD_NEXT, "dlsym", version)) return reinterpret_cast<Dlsym*>(function);
+  return NoDlsym;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Read by dlsym_hook.S after the function below.
+[[gnu::visibility("hidden")]] constinit std::atomic<Dlsym*> ddbg_real_dlsym{nullptr};
+
+struct DlsymAnswer {
+  void* value;
+  unsigned long is_answer;  // 0: jump to the real one
+};
+
+// What dlsym(handle, name), called from `caller`, gives. Two words in registers.
+[[gnu::visibility("hidden")]] DlsymAnswer ddbg_answer_dlsym(void* handle, const char* name, const void* caller) {
+  Dlsym* real = ddbg_real_dlsym.load(std::memory_order_relaxed);
+  if (!real) [[unlikely]] {
+    real = FindRealDlsym();
+    ddbg_real_dlsym.store(real, std::memory_order_relaxed);
+  }
+  if (handle == RTLD_NEXT || !name || ddbg::shim::IsOwnCode(caller)) return {nullptr, 0};
+  ddbg::shim::HookedFunction hooked = ddbg::shim::FindHooked(name);
+  if (!hooked.wrapper) return {nullptr, 0};
+  if (handle == RTLD_DEFAULT) {
+    // Ours is what is found, though a function that the program's own library does not have must not seem to be there.
+    ddbg::shim::LibraryCopy* copy = hooked.copies->Any();
+    if (!copy) return {nullptr, 0};
+    return real(copy->handle, name) ? DlsymAnswer{nullptr, 0} : DlsymAnswer{nullptr, 1};
+  }
+  // A failure stays one, and what dlerror says of it.
+  void* function = real(handle, name);
+  if (!function || ddbg::shim::IsOwnCode(function)) return {function, 1};
+  return {hooked.copies->NoteLookUp(function) ? hooked.wrapper : function, 1};
+}
+}

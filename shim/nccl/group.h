@@ -1,0 +1,53 @@
+// The group a thread has open: NCCL keeps it per thread as well. What is called inside begins, blocks and fails in the
+// outermost ncclGroupEnd, and communicators are ready only after it.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/interpose/word.h"
+#include "shim/recorder/recorder.h"
+
+namespace ddbg::shim::nccl {
+
+inline constexpr uint32_t kMaxAwaited = 64;
+
+struct Group {
+  uint64_t token;  // of the recorder it belongs to
+  uint32_t depth;
+  uint32_t operations;
+  uint64_t number;
+  uint64_t first[kMaxOpenRequests];  // operation numbers
+  // Where the program will find communicators that begin here, and what they were when the call returned.
+  uint32_t awaited;
+  const Word* place[kMaxAwaited];
+  Word handle[kMaxAwaited];
+};
+
+// Trivially destructible and initial-exec, as ThreadState.
+extern thread_local Group g_group [[gnu::tls_model("initial-exec")]];
+
+// The calling thread's; empty if it is of a parent process.
+inline Group& OwnGroup(const ThreadState& t) noexcept {
+  if (g_group.token != t.token) {
+    g_group = {};
+    g_group.token = t.token;
+  }
+  return g_group;
+}
+
+inline bool InGroup(const ThreadState& t) noexcept { return g_group.depth > 0 && g_group.token == t.token; }
+
+inline void AddToGroup(Group& group, uint64_t operation) noexcept {
+  if (group.operations < kMaxOpenRequests) group.first[group.operations] = operation;
+  ++group.operations;
+}
+
+inline void Await(Group& group, const Word* place, Word handle) noexcept {
+  if (group.awaited == kMaxAwaited) return;
+  group.place[group.awaited] = place;
+  group.handle[group.awaited++] = handle;
+}
+
+uint64_t NextGroupNumber() noexcept;
+
+}  // namespace ddbg::shim::nccl
