@@ -28,16 +28,15 @@ constexpr RoleSet kRoles[] = {
 static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Device) < 128);
 
 constexpr std::string_view kKindNames[] = {
-    "init",           "finalize",      "abort",        "collective",  "send",          "recv",
-    "sendrecv",       "probe",         "mrecv",        "send_init",   "recv_init",     "start",
-    "wait",           "test",          "request_free", "cancel",      "comm_create",   "comm_free",
-    "comm_name",      "type_commit",   "type_free",    "unique_id",   "comm_init",     "comm_finalize",
-    "comm_abort",     "comm_revoke",   "async_error",  "group_start", "group_end",     "register",
-    "deregister",     "op_create",     "op_free",      "launch",      "graph_launch",  "host_callback",
-    "copy",           "fill",          "alloc",        "free",        "device_set",    "stream_create",
-    "stream_destroy", "stream_query",  "stream_sync",  "stream_wait", "event_create",  "event_destroy",
-    "event_record",   "event_query",   "event_sync",   "device_sync", "capture_begin", "capture_end",
-    "graph_create",   "graph_destroy",
+    "init",          "finalize",       "abort",         "collective",  "send",          "recv",         "sendrecv",
+    "probe",         "mrecv",          "send_init",     "recv_init",   "start",         "wait",         "test",
+    "request_free",  "cancel",         "comm_create",   "comm_free",   "comm_name",     "type_commit",  "type_free",
+    "unique_id",     "comm_init",      "comm_finalize", "comm_abort",  "comm_revoke",   "async_error",  "group_start",
+    "group_end",     "register",       "deregister",    "op_create",   "op_free",       "one_sided",    "launch",
+    "graph_launch",  "host_callback",  "copy",          "fill",        "alloc",         "free",         "device_set",
+    "stream_create", "stream_destroy", "stream_query",  "stream_sync", "stream_wait",   "event_create", "event_destroy",
+    "event_record",  "event_query",    "event_sync",    "device_sync", "capture_begin", "capture_end",  "graph_create",
+    "graph_destroy",
 };
 static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::GraphDestroy) + 1);
 

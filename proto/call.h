@@ -48,6 +48,7 @@ enum class CallKind : uint8_t {
   Deregister,
   OpCreate,  // a reduction operator
   OpFree,
+  OneSided,  // writes to a peer's window, signals a peer, or waits for signals
   // CUDA
   Launch,
   GraphLaunch,

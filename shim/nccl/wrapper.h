@@ -66,6 +66,7 @@ template <NcclCall kCall>
   }
   if constexpr (Has<kCall>(Role::Count)) r.count = static_cast<uint64_t>(Arg<kCall, Role::Count>(m));
   if constexpr (Has<kCall>(Role::Bytes)) r.count = static_cast<uint64_t>(Arg<kCall, Role::Bytes>(m));
+  if constexpr (Has<kCall>(Role::RequestCount)) r.count = static_cast<uint32_t>(Arg<kCall, Role::RequestCount>(m));
   if constexpr (Has<kCall>(Role::RankCount)) r.count = static_cast<uint32_t>(Arg<kCall, Role::RankCount>(m));
   if constexpr (Has<kCall>(Role::Type)) r.dtype = TypeId(Arg<kCall, Role::Type>(m));
   if constexpr (Has<kCall>(Role::Root)) r.peer = static_cast<int32_t>(Arg<kCall, Role::Root>(m));

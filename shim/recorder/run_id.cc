@@ -104,8 +104,11 @@ std::string RunId(const Settings& settings, const LauncherWords& words) {
     if (job.empty()) job = std::to_string(launcher.pid);
     return Sanitized(std::string(kind) + "-" + job + "-" + StartTime(launcher));
   }
-  Ancestor self;
+  // Started as ranks by a script or a program of the user's own: who started them is what they share.
+  Ancestor self, parent;
   ReadStat(getpid(), &self);
+  if (*words.Get("RANK") && *words.Get("WORLD_SIZE") && ReadStat(getppid(), &parent) && parent.pid > 1)
+    return Sanitized(parent.name + "-" + std::to_string(parent.pid) + "-" + StartTime(parent));
   return Sanitized(self.name + "-" + std::to_string(getpid()) + "-" + StartTime(self));
 }
 
