@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu import FAKES, Gpu
 from harness import ROOT, Bench
 from launchers import MPICH, OPENMPI
 
@@ -56,6 +57,14 @@ def mpich():
 @pytest.fixture(scope="session")
 def program_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture
+def gpu(program_folder):
+    """The doubles of CUDA and NCCL."""
+    if not (FAKES / "libnccl.so.2").exists():
+        pytest.exit("%s is missing: build first (scripts/test.sh does)" % (FAKES / "libnccl.so.2"), 2)
+    return Gpu(program_folder)
 
 
 @pytest.fixture

@@ -1,0 +1,65 @@
+"""Every call of NCCL once, with its arguments, and the program as it would be without us."""
+import json
+
+import pytest
+
+from launchers import PROGRAMS
+from verdicts import assert_healthy
+
+# Fields of an event that a log line may name.
+COMPARED = ("count", "dtype", "op", "root", "peer", "in_place", "grouped", "operations", "bytes", "color")
+
+
+def logged(path, rank):
+    return [json.loads(line) for line in open("%s.%d" % (path, rank))]
+
+
+def said(event, entry):
+    return {"call": event["call"], **{key: event.get(key) for key in entry if key in COMPARED},
+            **({"comm": event["comm"]} if "comm" in entry else {})}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_every_call_is_recorded_once_and_as_it_was(bench, gpu, ranks):
+    program = gpu.compile(PROGRAMS / "nccl_calls.cc")
+    log = bench.folder / "log"
+    job = gpu.start(bench, [program, ranks, log])
+    assert job.wait() == 0, job.stderr
+    events = bench.events()
+    for rank in range(ranks):
+        # What is polled until it is ready is polled as often as it takes.
+        own = [event for event in events if event["rank"] == rank and event.get("call", "").startswith("nccl")
+               and event["kind"] != "async_error"]
+        entries = logged(log, rank)
+        assert [event["call"] for event in own] == [entry["call"] for entry in entries]
+        for event, entry in zip(own, entries):
+            assert said(event, entry) == entry
+    assert_healthy(bench.diagnose())
+    assert bench.ddbg("info", "latest").stdout.startswith("nothing lost")
+
+
+def test_communicators_are_the_same_on_all_ranks_and_no_others(bench, gpu):
+    job = gpu.start(bench, [gpu.compile(PROGRAMS / "nccl_calls.cc"), 4, bench.folder / "log"])
+    assert job.wait() == 0, job.stderr
+    members = {}
+    for event in bench.events():
+        if event.get("call") == "ncclAllReduce":
+            members.setdefault((event["comm_uid"], event["seq"]), set()).add((event["rank"], event["count"]))
+    by_count = {}
+    for (_, _), calls in members.items():
+        counts = {count for _, count in calls}
+        assert len(counts) == 1, "one communicator and number, several calls: %s" % calls
+        by_count.setdefault(counts.pop(), []).append({rank for rank, _ in calls})
+    assert sorted(map(sorted, by_count[50])) == [[0, 2], [1, 3]]  # the two halves of the split
+    assert by_count[51] == [{0, 1, 2}]  # what was shrunk
+    assert by_count[100] == [{0, 1, 2, 3}]
+
+
+def test_same_results_with_and_without(bench, gpu):
+    program = gpu.compile(PROGRAMS / "nccl_calls.cc")
+    with_us = gpu.start(bench, [program, 2, bench.folder / "log"])
+    without = gpu.start(bench, [program, 2, bench.folder / "log-without"], preload=False)
+    assert (with_us.wait(), without.wait()) == (0, 0)
+    assert with_us.stdout == without.stdout and with_us.stderr == without.stderr
+    for rank in range(2):
+        assert logged(bench.folder / "log", rank) == logged(bench.folder / "log-without", rank)

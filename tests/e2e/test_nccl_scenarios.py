@@ -1,0 +1,92 @@
+"""Planted faults in a training loop over NCCL (tests/scenarios/training.cc): the verdict against the truth, and the
+healthy twin of each."""
+import json
+import signal
+
+import pytest
+
+from gpu import SCENARIOS
+from verdicts import assert_healthy, shown
+
+CONTROL_FLOW, STATE, INFRASTRUCTURE, TIMING = (
+    "control_flow_divergence", "state_corruption", "infrastructure_discontinuity", "timing_divergence")
+
+
+class Scenario:
+    """A fault: the kinds of verdict that are right, their class, and what else belongs to it."""
+
+    def __init__(self, fault, kinds, classes, exact=True, **environment):
+        self.fault = fault
+        self.kinds = kinds
+        self.classes = classes
+        self.exact = exact  # communicator, sequence number and call are those of the truth
+        self.environment = environment
+
+    def __str__(self):
+        return "-".join([self.fault, *map(str, self.environment.values())])
+
+
+MISMATCH = ("collective_mismatch", "argument_mismatch", "callsite_mismatch", "missing_collective")
+FINISH = dict(NULLNCCL_MISMATCH="finish")
+SCENARIOS_OF_THE_LOOP = [
+    Scenario("skip", MISMATCH, (CONTROL_FLOW,)),  # C1
+    Scenario("extra", MISMATCH, (CONTROL_FLOW,)),  # C2
+    Scenario("other_call", MISMATCH, (CONTROL_FLOW,)),  # C3
+    Scenario("comm_order", ("order_inversion",), (CONTROL_FLOW,), exact=False),  # C5
+    Scenario("out_of_memory", MISMATCH, (CONTROL_FLOW,)),  # C7
+    Scenario("skip_optimizer", MISMATCH, (CONTROL_FLOW,)),  # C8
+    Scenario("bucket_size", ("argument_mismatch",), (CONTROL_FLOW, STATE)),  # C10
+    Scenario("bucket_size", ("argument_mismatch",), (CONTROL_FLOW, STATE), **FINISH),  # C11
+    Scenario("zero_count", ("argument_mismatch",), (CONTROL_FLOW, STATE)),  # nccl#2-style: dropped by NCCL itself
+    Scenario("operator", ("argument_mismatch",), (CONTROL_FLOW, STATE)),  # C13
+    Scenario("operator", ("argument_mismatch",), (CONTROL_FLOW, STATE), **FINISH),
+    Scenario("type", ("argument_mismatch",), (CONTROL_FLOW, STATE)),  # S4
+    Scenario("type", ("argument_mismatch",), (CONTROL_FLOW, STATE), **FINISH),
+    Scenario("root", ("argument_mismatch",), (CONTROL_FLOW, STATE)),
+    Scenario("slow_preprocessing", ("stall",), (TIMING,), exact=False),  # B16
+    Scenario("world_size", ("world_size_mismatch",), (INFRASTRUCTURE,), exact=False),  # W7
+    Scenario("same_rank", ("duplicate_rank",), (INFRASTRUCTURE,), exact=False),  # W8
+    Scenario("same_device", ("duplicate_device",), (INFRASTRUCTURE,), exact=False),  # S18
+    Scenario("two_ids", ("group_creation_mismatch",), (INFRASTRUCTURE, CONTROL_FLOW), exact=False),
+    Scenario("init_error", ("init_error",), (INFRASTRUCTURE,), exact=False, NULLNCCL_INIT_ERROR="1:1"),  # W6
+    Scenario("late_init", ("stall", "missing_rank"), (TIMING, INFRASTRUCTURE), exact=False),
+]
+
+
+def start(bench, gpu, scenario, truth, *arguments):
+    program = gpu.compile(SCENARIOS / "training.cc")
+    return gpu.start(bench, [program, "--fault", scenario.fault, "--truth", truth, *arguments], **scenario.environment)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS_OF_THE_LOOP, ids=str)
+def test_the_first_bad_event_is_the_planted_one(bench, gpu, scenario):
+    truth = bench.folder / "truth.json"
+    job = start(bench, gpu, scenario, truth, "--ranks", 4, "--bad-rank", 1)
+    verdict = bench.diagnose_until(scenario.kinds[0])
+    job.signal(signal.SIGKILL)
+    job.wait()
+    told = json.loads(truth.read_text())
+    assert verdict["verdict"] == "fault", shown(verdict)
+    assert verdict["kind"] in scenario.kinds, shown(verdict)
+    assert verdict["class"] in scenario.classes, shown(verdict)
+    assert told["rank"] in verdict["culprit_ranks"], shown(verdict)
+    if scenario.exact:
+        first = verdict["first_bad_event"]
+        assert (first["rank"], first["comm"], first["seq"]) == (told["rank"], told["comm"], told["seq"]), shown(verdict)
+
+
+@pytest.mark.parametrize("fault", sorted({scenario.fault for scenario in SCENARIOS_OF_THE_LOOP}))
+def test_the_healthy_twin_is_healthy(bench, gpu, fault):
+    program = gpu.compile(SCENARIOS / "training.cc")
+    job = gpu.start(bench, [program, "--fault", fault, "--healthy", "--ranks", 4])
+    assert job.wait() == 0, job.stderr
+    assert_healthy(bench.diagnose())
+
+
+def test_a_library_that_stops_by_itself_is_no_fault_of_the_program(bench, gpu):
+    """I8: every rank made the same calls with the same arguments."""
+    program = gpu.compile(SCENARIOS / "training.cc")
+    gpu.start(bench, [program, "--ranks", 4], NULLNCCL_STALL="2:9")
+    verdict = bench.diagnose_until("library_stall")
+    assert verdict["kind"] == "library_stall", shown(verdict)
+    assert verdict["class"] == INFRASTRUCTURE, shown(verdict)
