@@ -55,20 +55,27 @@ std::vector<ncclUniqueId> MakeIds() {
   _exit(testing::Test::HasFailure() ? 1 : 0);
 }
 
-void Reap(const std::vector<pid_t>& pids) {
+// Takes each rank as it ends: one that is dead and not waited for is still there for its peers.
+void Reap(std::vector<pid_t> pids) {
   Clock::time_point deadline = Clock::now() + kDeadline;
   bool killed = false;
-  for (size_t rank = 0; rank < pids.size(); ++rank) {
-    int status;
-    while (waitpid(pids[rank], &status, WNOHANG) == 0) {
-      if (!killed && Clock::now() > deadline) {
-        ADD_FAILURE() << "rank " << rank << " did not end in time";
-        for (pid_t pid : pids) kill(pid, SIGKILL);
-        killed = true;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (size_t left = pids.size(); left > 0;) {
+    for (size_t rank = 0; rank < pids.size(); ++rank) {
+      int status;
+      if (!pids[rank] || waitpid(pids[rank], &status, WNOHANG) == 0) continue;
+      EXPECT_TRUE(killed || status == 0) << "rank " << rank << " ended with status " << status;
+      pids[rank] = 0;
+      --left;
     }
-    EXPECT_TRUE(killed || status == 0) << "rank " << rank << " ended with status " << status;
+    if (!killed && Clock::now() > deadline) {
+      killed = true;
+      for (size_t rank = 0; rank < pids.size(); ++rank) {
+        if (!pids[rank]) continue;
+        ADD_FAILURE() << "rank " << rank << " did not end in time";
+        kill(pids[rank], SIGKILL);
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
