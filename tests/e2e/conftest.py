@@ -9,6 +9,7 @@ import pytest
 from gpu import FAKES, Gpu
 from harness import ROOT, Bench
 from launchers import MPICH, OPENMPI
+from torch_job import TorchJob, need_torch
 
 
 def pytest_configure():
@@ -65,6 +66,18 @@ def gpu(program_folder):
     if not (FAKES / "libnccl.so.2").exists():
         pytest.exit("%s is missing: build first (scripts/test.sh does)" % (FAKES / "libnccl.so.2"), 2)
     return Gpu(program_folder)
+
+
+@pytest.fixture(scope="session")
+def torch_directory():
+    need_torch()
+
+
+@pytest.fixture
+def torch_job(bench, torch_directory):
+    jobs = TorchJob(bench)
+    yield jobs
+    jobs.close()
 
 
 @pytest.fixture

@@ -274,9 +274,10 @@ class Bench:
             shutil.rmtree(self.short, ignore_errors=True)
 
 
-def start_collector(bench):
+def start_collector(bench, idle_seconds=10):
     """As a user or a service does. Returns once it serves its socket."""
-    process = subprocess.Popen([bench.prefix / "bin/ddbg-collector", "--foreground"], stdin=subprocess.DEVNULL,
+    command = [bench.prefix / "bin/ddbg-collector", "--foreground", "--idle-seconds", str(idle_seconds)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                stdout=open(bench.folder / "collector.out", "ab"), stderr=subprocess.STDOUT,
                                env=bench.environment(), cwd=bench.work, start_new_session=True)
     wait_until(lambda: os.path.exists(bench.short / "s"), "the collector made no socket")
