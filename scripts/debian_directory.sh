@@ -23,12 +23,30 @@ debian_mirror() {
   echo "$mirror"
 }
 
+# Runs a command by chroot, with proc, dev and sys mounted for as long as it runs.
+in_directory() {
+  # shellcheck disable=SC2016
+  unshare --mount sh -c 'set -e; root=$1; shift
+    mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
+    exec chroot "$root" "$@"' in_directory "$@"
+}
+
+# Debootstrap itself resolves few dependencies and waits for the disk at every file: packages go in by apt.
+install_in_directory() {
+  local root=$1
+  shift
+  cp /etc/resolv.conf "$root/etc/"
+  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/ddbg"
+  # shellcheck disable=SC2016
+  in_directory "$root" env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get update && apt-get install -y \
+    --no-install-recommends "$@" && apt-get clean' install "$@"
+}
+
 debian_directory() {
-  local suite=$1 bare mirror package include
+  local suite=$1 bare mirror package
   bare=$debian_cache/debootstrap-$suite
   shift
   for package in "$@"; do bare+=+$package; done
-  include=$(IFS=,; echo "$*")
   mkdir -p "$debian_cache"
   exec 8>"$bare.lock"
   flock 8
@@ -36,9 +54,10 @@ debian_directory() {
     command -v debootstrap >/dev/null || cannot "debootstrap is not installed (scripts/install_deps.sh --test)"
     mirror=$(debian_mirror) || exit
     rm -rf --one-file-system "$bare"
-    if ! debootstrap --variant=minbase ${include:+--include="$include"} "$suite" "$bare" "$mirror" >"$bare.log" 2>&1; then
+    if ! debootstrap --variant=minbase "$suite" "$bare" "$mirror" >"$bare.log" 2>&1 ||
+      { [[ $# != 0 ]] && ! install_in_directory "$bare" "$@" >>"$bare.log" 2>&1; }; then
       tail -n 3 "$bare.log" >&2
-      cannot "debootstrap could not fetch $suite from this machine's mirror"
+      cannot "debootstrap and apt could not fetch $suite${*:+ with $*} from this machine's mirror"
     fi
     touch "$bare/.complete"
   fi

@@ -17,14 +17,6 @@ torch_provides='nvidia-cudnn (= 9.9.9), libcuda.so.1 (= 999), libcuda1 (= 999), 
  libcusolver11 (= 11.6.1.9), libcusparse12 (= 12.3.1.170), libnccl2 (= 2.22.3-1-1), libnvrtc12 (= 12.4.127),
  libnvtoolsext1 (= 12.4.127)'
 
-# Runs a command by chroot, with proc, dev and sys mounted for as long as it runs.
-in_directory() {
-  # shellcheck disable=SC2016
-  unshare --mount sh -c 'set -e; root=$1; shift
-    mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
-    exec chroot "$root" "$@"' in_directory "$@"
-}
-
 build_provides() {
   local package=$1 tree
   tree=$(mktemp -d)
@@ -54,12 +46,10 @@ torch_directory() {
       tail -n 3 "$root.log" >&2
       cannot "debootstrap could not fetch trixie from this machine's mirror"
     fi
-    cp /etc/resolv.conf "$root/etc/"
     # torchrun resolves its own host's name, and stalls for minutes where it cannot.
     printf '127.0.0.1 localhost %s\n' "$(hostname)" >"$root/etc/hosts"
     build_provides "$root/tmp/provides.deb"
-    if ! in_directory "$root" env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get update && apt-get install -y \
-        --no-install-recommends /tmp/provides.deb python3-torch-cuda && apt-get clean' >>"$root.log" 2>&1; then
+    if ! install_in_directory "$root" /tmp/provides.deb python3-torch-cuda libunwind8 >>"$root.log" 2>&1; then
       tail -n 3 "$root.log" >&2
       cannot "PyTorch could not be fetched from this machine's mirror"
     fi

@@ -209,6 +209,11 @@ class Bench:
         assert done.returncode == 0, "events: exit code %d: %s" % (done.returncode, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def events_with_stacks(self, run="latest"):
+        done = self.ddbg("events", run, "--json")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def calls(self, run="latest"):
         """One event for each call of the program: no completions, and of an MPI_Sendrecv the send half."""
         return [event for event in self.events(run) if "call" in event and event.get("half") in (None, "send")]

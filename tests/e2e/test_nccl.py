@@ -63,3 +63,15 @@ def test_same_results_with_and_without(bench, gpu):
     assert with_us.stdout == without.stdout and with_us.stderr == without.stderr
     for rank in range(2):
         assert logged(bench.folder / "log", rank) == logged(bench.folder / "log-without", rank)
+
+
+def test_a_client_that_finds_nccl_by_dlsym_is_traced(bench, gpu):
+    """ctypes asks dlsym with a handle, which a preloaded name alone does not answer."""
+    job = gpu.start(bench, ["/usr/bin/python3", PROGRAMS / "pynccl.py", 2])
+    assert job.wait() == 0, job.stderr
+    assert job.lines() == ["rank 0 True", "rank 1 True"]
+    for rank in range(2):
+        calls = [event["call"] for event in bench.events() if event["rank"] == rank and event["call"].startswith("nccl")]
+        assert calls == ["ncclGetUniqueId"] * (rank == 0) + ["ncclCommInitRank", "ncclAllReduce", "ncclCommDestroy"]
+    first = next(event for event in bench.events_with_stacks() if event["call"] == "ncclAllReduce")
+    assert [frame["function"] for frame in first["stack"] if frame.get("language") == "python"] == ["work", "main", "<module>"]

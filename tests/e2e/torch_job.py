@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from harness import ROOT, start_collector
+from launchers import PROGRAMS
 
 RUN = ROOT / "scripts/torch_run.sh"
 
@@ -35,7 +36,7 @@ class TorchJob:
             command += ["-x", "%s=%s" % (name, value)]
         for folder in (self.bench.prefix, self.bench.folder, self.bench.short):
             command += ["-b", folder]
-        return self.bench.start([*command, ranks, ROOT / "tests/programs" / program, *arguments])
+        return self.bench.start([*command, ranks, PROGRAMS / program, *arguments])
 
     def run(self, ranks, program, *arguments, deadline_s=300, **more):
         job = self.start(ranks, program, *arguments, **more)
