@@ -6,6 +6,8 @@ import pytest
 
 from harness import ROOT
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = ROOT / "tests/programs"
 
 
