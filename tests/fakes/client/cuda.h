@@ -1,4 +1,5 @@
-/* CUDA's runtime as a client sees it, declared by hand for programs that are built without NVIDIA's headers. C and C++. */
+/* CUDA's runtime as a client sees it, declared by hand for programs that are built without NVIDIA's headers. C and C++.
+ */
 #ifndef TESTS_FAKES_CLIENT_CUDA_H_
 #define TESTS_FAKES_CLIENT_CUDA_H_
 
@@ -10,14 +11,27 @@ extern "C" {
 
 typedef int cudaError_t;
 typedef void *cudaStream_t, *cudaEvent_t, *cudaGraph_t, *cudaGraphExec_t, *cudaKernel_t;
-typedef struct { unsigned x, y, z; } cudaDim3;
+typedef struct {
+  unsigned x, y, z;
+} cudaDim3;
 
 enum {
-  cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidResourceHandle = 400,
-  cudaErrorIllegalState = 401, cudaErrorNotReady = 600, cudaErrorNotSupported = 801, cudaErrorStreamCaptureUnsupported = 900,
-  cudaErrorStreamCaptureInvalidated = 901, cudaErrorStreamCaptureMerge = 902, cudaErrorStreamCaptureUnmatched = 903,
-  cudaErrorStreamCaptureUnjoined = 904, cudaErrorStreamCaptureIsolation = 905, cudaErrorStreamCaptureImplicit = 906,
-  cudaErrorCapturedEvent = 907, cudaErrorStreamCaptureWrongThread = 908
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorIllegalState = 401,
+  cudaErrorNotReady = 600,
+  cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureMerge = 902,
+  cudaErrorStreamCaptureUnmatched = 903,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorStreamCaptureImplicit = 906,
+  cudaErrorCapturedEvent = 907,
+  cudaErrorStreamCaptureWrongThread = 908
 };
 enum { cudaMemcpyDefault = 4, cudaStreamNonBlocking = 1 };
 enum { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
@@ -76,8 +90,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 
 cudaError_t cudaLaunchKernel(const void* function, cudaDim3 grid, cudaDim3 block, void** arguments, size_t shared_bytes,
                              cudaStream_t stream);
-cudaError_t cudaLaunchKernel_ptsz(const void* function, cudaDim3 grid, cudaDim3 block, void** arguments, size_t shared_bytes,
-                                  cudaStream_t stream);
+cudaError_t cudaLaunchKernel_ptsz(const void* function, cudaDim3 grid, cudaDim3 block, void** arguments,
+                                  size_t shared_bytes, cudaStream_t stream);
 cudaError_t cudaLaunchCooperativeKernel(const void* function, cudaDim3 grid, cudaDim3 block, void** arguments,
                                         size_t shared_bytes, cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function, void** arguments);
@@ -85,11 +99,11 @@ cudaError_t cudaFuncGetName(const char** name, const void* function);
 
 /* What nvcc's host code calls. */
 void** __cudaRegisterFatBinary(void* binary);
-void __cudaRegisterFunction(void** binary, const char* host_function, char* device_function, const char* name, int limit,
-                            void*, void*, void*, void*, int*);
+void __cudaRegisterFunction(void** binary, const char* host_function, char* device_function, const char* name,
+                            int limit, void*, void*, void*, void*, int*);
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, cudaDim3 grid, cudaDim3 block, void** arguments, size_t shared_bytes,
-                               cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, cudaDim3 grid, cudaDim3 block, void** arguments,
+                               size_t shared_bytes, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

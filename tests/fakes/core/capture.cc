@@ -8,8 +8,8 @@ namespace nullgpu {
 namespace {
 
 std::mutex mutex;
-std::set<Capture*> active;          // guarded by mutex
-std::atomic<int> active_count{0};   // its size, for the way without any capture
+std::set<Capture*> active;         // guarded by mutex
+std::atomic<int> active_count{0};  // its size, for the way without any capture
 thread_local CaptureMode thread_mode = CaptureMode::kGlobal;
 
 // Does this capture forbid unsafe calls to the calling thread?

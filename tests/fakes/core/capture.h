@@ -1,8 +1,9 @@
 // Stream capture: what is enqueued while a stream is captured becomes the nodes of a graph.
 //
 // A capture spreads to other streams by events (record in a captured stream, wait in another) and must come back to its
-// origin before it ends. CUDA forbids calls that could wait for the device meanwhile; such a call fails and invalidates the
-// capture. The rules are those of the programming guide's "Prohibited and Unhandled Operations". Thread-safe, one lock.
+// origin before it ends. CUDA forbids calls that could wait for the device meanwhile; such a call fails and invalidates
+// the capture. The rules are those of the programming guide's "Prohibited and Unhandled Operations". Thread-safe, one
+// lock.
 #pragma once
 
 #include <stdint.h>
@@ -49,7 +50,8 @@ Error WaitInCapture(Stream& stream, const Event& event, bool* captured);
 // For a stream that is destroyed.
 void LeaveCapture(Stream& stream);
 
-// May the calling thread make a call that CUDA holds unsafe while streams are captured (allocate, wait)? An error if not.
+// May the calling thread make a call that CUDA holds unsafe while streams are captured (allocate, wait)? An error if
+// not.
 Error CheckUnsafeCall();
 // The same for use of the legacy stream, with which a captured blocking stream would be ordered.
 Error CheckLegacyUse(Stream& stream);

@@ -39,7 +39,8 @@ Error EnqueueCopy(const char* call, Stream& stream, const Copy& copy, bool wait)
   return EnqueueAndWait(stream, "memcpy", std::move(work), blocks);
 }
 
-Error EnqueueFill(const char* call, Stream& stream, void* to, unsigned value, size_t count, int element_bytes, bool wait) {
+Error EnqueueFill(const char* call, Stream& stream, void* to, unsigned value, size_t count, int element_bytes,
+                  bool wait) {
   Trace("%s to=%p bytes=%zu stream=%llu", call, to, count * element_bytes, static_cast<unsigned long long>(stream.id));
   if (!count) return kSuccess;
   if (!to) return kInvalidValue;

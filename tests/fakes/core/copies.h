@@ -21,6 +21,7 @@ struct Copy {
 Error EnqueueCopy(const char* call, Stream& stream, const Copy& copy, bool wait);
 
 // Sets `count` elements of `element_bytes` (1, 2 or 4) each.
-Error EnqueueFill(const char* call, Stream& stream, void* to, unsigned value, size_t count, int element_bytes, bool wait);
+Error EnqueueFill(const char* call, Stream& stream, void* to, unsigned value, size_t count, int element_bytes,
+                  bool wait);
 
 }  // namespace nullgpu

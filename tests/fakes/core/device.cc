@@ -49,23 +49,29 @@ void DeviceUuid(int device, void* uuid) {
 
 int DeviceAttribute(int attribute, int device) {
   switch (attribute) {
-    case 1: case 2: case 3: return 1024;   // threads of a block, block x and y
-    case 4: return 64;                     // block z
-    case 5: return 2147483647;             // grid x
-    case 6: case 7: return 65535;          // grid y and z
-    case 8: return 49152;                  // shared memory of a block
-    case 10: return 32;                    // warp
-    case 12: return 65536;                 // registers of a block
-    case 13: return 1980000;               // clock, kHz
-    case 16: return 132;                   // multiprocessors
-    case 31: case 41: case 78: case 95: return 1;  // concurrent kernels, unified addresses, priorities, cooperative
+    case 1:
+    case 2:
+    case 3: return 1024;        // threads of a block, block x and y
+    case 4: return 64;          // block z
+    case 5: return 2147483647;  // grid x
+    case 6:
+    case 7: return 65535;     // grid y and z
+    case 8: return 49152;     // shared memory of a block
+    case 10: return 32;       // warp
+    case 12: return 65536;    // registers of a block
+    case 13: return 1980000;  // clock, kHz
+    case 16: return 132;      // multiprocessors
+    case 31:
+    case 41:
+    case 78:
+    case 95: return 1;  // concurrent kernels, unified addresses, priorities, cooperative
     case 33: return kFirstBus + MachineDevice(device);
-    case 38: return 52428800;              // L2
-    case 39: return 2048;                  // threads of a multiprocessor
-    case 75: return 9;                     // compute capability
-    case 81: return 233472;                // shared memory of a multiprocessor
-    case 82: return 65536;                 // registers of a multiprocessor
-    case 97: return 232448;                // shared memory of a block, opted in
+    case 38: return 52428800;  // L2
+    case 39: return 2048;      // threads of a multiprocessor
+    case 75: return 9;         // compute capability
+    case 81: return 233472;    // shared memory of a multiprocessor
+    case 82: return 65536;     // registers of a multiprocessor
+    case 97: return 232448;    // shared memory of a block, opted in
     default: return 0;
   }
 }

@@ -17,7 +17,8 @@ void FormatBusId(char* text, int size, int device);
 bool ParseBusId(const char* text, int* device);
 // 16 bytes that differ from device to device of the machine.
 void DeviceUuid(int device, void* uuid);
-// An attribute by CUDA's number (cudaDeviceAttr and CUdevice_attribute agree); 0 for those that no client asked for yet.
+// An attribute by CUDA's number (cudaDeviceAttr and CUdevice_attribute agree); 0 for those that no client asked for
+// yet.
 int DeviceAttribute(int attribute, int device);
 
 constexpr char kDeviceName[] = "Null GPU (H100 look)";

@@ -1,17 +1,17 @@
 // Streams: queues of work, each done in order by a thread of its own, which starts with the first work.
 //
-// Everything here may be called from any thread. Handles are CUDA's: 0 or 1 the legacy default stream of the current device, 2
-// the calling thread's own stream, others the address of a Stream.
+// Everything here may be called from any thread. Handles are CUDA's: 0 or 1 the legacy default stream of the current
+// device, 2 the calling thread's own stream, others the address of a Stream.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -22,8 +22,8 @@ namespace nullgpu {
 struct Capture;
 
 using Work = std::function<void()>;
-// Makes the work of one enqueued operation, on the thread that enqueues it: once when it is enqueued, or once for each launch
-// of the graph that captured it. What must follow the order of enqueueing (a number drawn, say) is done here.
+// Makes the work of one enqueued operation, on the thread that enqueues it: once when it is enqueued, or once for each
+// launch of the graph that captured it. What must follow the order of enqueueing (a number drawn, say) is done here.
 using Prepare = std::function<Work()>;
 
 // One point in a stream, and when it was reached.
@@ -83,8 +83,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
 std::shared_ptr<Stream> CreateStream(int device, unsigned flags, int priority);
 Error DestroyStream(void* handle);
-// The stream behind a handle; null if it is none. With `per_thread_default` the handle 0 is the thread's own stream, as in a
-// program built with --default-stream per-thread.
+// The stream behind a handle; null if it is none. With `per_thread_default` the handle 0 is the thread's own stream, as
+// in a program built with --default-stream per-thread.
 std::shared_ptr<Stream> FindStream(void* handle, bool per_thread_default = false);
 
 // Puts an operation at the end of the stream, or into the graph that is being captured from it.

@@ -11,8 +11,8 @@
 
 #define API extern "C" __attribute__((visibility("default")))
 
-// Defines a function that exists for the legacy default stream and, with a suffix (_ptsz for those that take a stream, _ptds
-// for those that do not), for the per-thread one. The body knows `per_thread`.
+// Defines a function that exists for the legacy default stream and, with a suffix (_ptsz for those that take a stream,
+// _ptds for those that do not), for the per-thread one. The body knows `per_thread`.
 #define BOTH(name, suffix, parameters, ...)             \
   API int name parameters {                             \
     [[maybe_unused]] constexpr bool per_thread = false; \

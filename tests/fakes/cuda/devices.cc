@@ -145,7 +145,8 @@ API int cuGetErrorName(int error, const char** text) {
   return kSuccess;
 }
 
-// The private tables by which NVIDIA's own libraries know their driver are not simulated: a real cudart does not start on it.
+// The private tables by which NVIDIA's own libraries know their driver are not simulated: a real cudart does not start
+// on it.
 API int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
   return kNotFound;

@@ -85,7 +85,8 @@ API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Handle, int, si
 }
 
 BOTH(cuLaunchKernel, _ptsz,
-     (Handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle stream, void**, void**),
+     (Handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle stream, void**,
+      void**),
      return Launch(__func__, function, stream, per_thread);)
 
 BOTH(cuLaunchKernelEx, _ptsz, (const LaunchConfiguration* configuration, Handle function, void**, void**),
@@ -96,20 +97,16 @@ BOTH(cuLaunchCooperativeKernel, _ptsz,
      return Launch(__func__, function, stream, per_thread);)
 
 BOTH(cuLaunchHostFunc, _ptsz, (Handle stream, void (*function)(void*), void* argument),
-     return WithStream(stream, per_thread, [&](Stream& found) {
-       return EnqueueWork(found, "host", [=] { function(argument); });
-     });)
+     return WithStream(stream, per_thread,
+                       [&](Stream& found) { return EnqueueWork(found, "host", [=] { function(argument); }); });)
 
-BOTH(cuGraphLaunch, _ptsz, (GraphExec* exec, Handle stream),
-     if (!exec) return kInvalidValue;
+BOTH(cuGraphLaunch, _ptsz, (GraphExec * exec, Handle stream), if (!exec) return kInvalidValue;
      Trace("%s %p", __func__, static_cast<void*>(exec));
      return WithStream(stream, per_thread, [exec](Stream& found) { return LaunchGraph(*exec, found); });)
 
-BOTH(cuStreamBeginCapture_v2, _ptsz, (Handle stream, int mode),
-     if (mode < 0 || mode > 2) return kInvalidValue;
-     return WithStream(stream, per_thread, [=](Stream& found) {
-       return BeginCapture(found, static_cast<CaptureMode>(mode));
-     });)
+BOTH(cuStreamBeginCapture_v2, _ptsz, (Handle stream, int mode), if (mode < 0 || mode > 2) return kInvalidValue;
+     return WithStream(stream, per_thread,
+                       [=](Stream& found) { return BeginCapture(found, static_cast<CaptureMode>(mode)); });)
 
 BOTH(cuStreamEndCapture, _ptsz, (Handle stream, Graph** graph),
      return WithStream(stream, per_thread, [=](Stream& found) { return EndCapture(found, graph); });)

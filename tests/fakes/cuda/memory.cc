@@ -10,10 +10,13 @@ namespace nullgpu {
 namespace {
 
 int CopyOn(const char* call, Handle stream, bool per_thread, void* to, const void* from, size_t bytes, bool wait) {
-  return WithStream(stream, per_thread, [&](Stream& found) { return EnqueueCopy(call, found, {to, from, bytes}, wait); });
+  return WithStream(stream, per_thread, [&](Stream& found) {
+    return EnqueueCopy(call, found, {to, from, bytes}, wait);
+  });
 }
 
-int FillOn(const char* call, Handle stream, bool per_thread, void* to, unsigned value, size_t count, int bytes, bool wait) {
+int FillOn(const char* call, Handle stream, bool per_thread, void* to, unsigned value, size_t count, int bytes,
+           bool wait) {
   return WithStream(stream, per_thread,
                     [&](Stream& found) { return EnqueueFill(call, found, to, value, count, bytes, wait); });
 }

@@ -1,7 +1,7 @@
 #include "tests/fakes/cuda/proc_table.h"
 
-// The functions are in other files, with their true types. Linked with -Bsymbolic: nobody's preload comes in between, just as
-// with the real driver.
+// The functions are in other files, with their true types. Linked with -Bsymbolic: nobody's preload comes in between,
+// just as with the real driver.
 #define ONE(base, since, name) extern "C" void name();
 #define TWO(base, since, name, per_thread) \
   extern "C" void name();                  \

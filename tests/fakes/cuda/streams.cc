@@ -1,9 +1,8 @@
 // Streams and events. Handles are those of the runtime double.
-#include "tests/fakes/core/stream.h"
-
 #include "tests/fakes/core/device.h"
 #include "tests/fakes/core/event.h"
 #include "tests/fakes/core/settings.h"
+#include "tests/fakes/core/stream.h"
 #include "tests/fakes/cuda/abi.h"
 
 using namespace nullgpu;
@@ -18,12 +17,14 @@ API int cuStreamCreate(Handle* stream, unsigned flags) { return cuStreamCreateWi
 API int cuStreamDestroy_v2(Handle stream) { return DestroyStream(stream); }
 
 BOTH(cuStreamGetId, _ptsz, (Handle stream, unsigned long long* id),
-     return WithStream(stream, per_thread, [=](Stream& found) { *id = found.id; return kSuccess; });)
+     return WithStream(stream, per_thread, [=](Stream& found) {
+       *id = found.id;
+       return kSuccess;
+     });)
 
 BOTH(cuStreamQuery, _ptsz, (Handle stream), return WithStream(stream, per_thread, QueryStream);)
 
-BOTH(cuStreamSynchronize, _ptsz, (Handle stream),
-     Trace("%s %p", __func__, stream);
+BOTH(cuStreamSynchronize, _ptsz, (Handle stream), Trace("%s %p", __func__, stream);
      return WithStream(stream, per_thread, SynchronizeStream);)
 
 BOTH(cuStreamWaitEvent, _ptsz, (Handle stream, Handle event, unsigned),

@@ -1,5 +1,5 @@
-// CUDA runtime ABI, declared by hand: no header of NVIDIA's is included. The sources of this folder are built once for each
-// of libcudart.so.12 and libcudart.so.13, with NULLGPU_CUDART_VERSION 12040 or 13000.
+// CUDA runtime ABI, declared by hand: no header of NVIDIA's is included. The sources of this folder are built once for
+// each of libcudart.so.12 and libcudart.so.13, with NULLGPU_CUDART_VERSION 12040 or 13000.
 #pragma once
 
 #include <stddef.h>
@@ -12,16 +12,16 @@
 
 #define API extern "C" __attribute__((visibility("default")))
 
-// Defines a function that exists for the legacy default stream and, with a suffix (_ptsz for those that take a stream, _ptds
-// for those that do not), for the per-thread one. The body knows `per_thread`.
-#define BOTH(name, suffix, parameters, ...)            \
-  API int name parameters {                            \
+// Defines a function that exists for the legacy default stream and, with a suffix (_ptsz for those that take a stream,
+// _ptds for those that do not), for the per-thread one. The body knows `per_thread`.
+#define BOTH(name, suffix, parameters, ...)             \
+  API int name parameters {                             \
     [[maybe_unused]] constexpr bool per_thread = false; \
-    __VA_ARGS__                                        \
-  }                                                    \
-  API int name##suffix parameters {                    \
+    __VA_ARGS__                                         \
+  }                                                     \
+  API int name##suffix parameters {                     \
     [[maybe_unused]] constexpr bool per_thread = true;  \
-    __VA_ARGS__                                        \
+    __VA_ARGS__                                         \
   }
 
 namespace nullgpu {

@@ -1,14 +1,14 @@
 // Stream capture and graphs.
-#include "tests/fakes/core/graph.h"
-
 #include "tests/fakes/core/capture.h"
+#include "tests/fakes/core/graph.h"
 #include "tests/fakes/core/settings.h"
 #include "tests/fakes/cudart/abi.h"
 
 namespace nullgpu {
 namespace {
 
-int CaptureInfo(Stream& stream, int* status, unsigned long long* id, Graph** graph, const Handle** nodes, size_t* count) {
+int CaptureInfo(Stream& stream, int* status, unsigned long long* id, Graph** graph, const Handle** nodes,
+                size_t* count) {
   uint64_t number = 0;
   Graph* captured = nullptr;
   *status = static_cast<int>(StatusOfCapture(stream, &number, &captured));
@@ -24,10 +24,8 @@ int CaptureInfo(Stream& stream, int* status, unsigned long long* id, Graph** gra
 
 using namespace nullgpu;
 
-BOTH(cudaStreamBeginCapture, _ptsz, (Handle stream, int mode),
-     if (mode < 0 || mode > 2) return Return(kInvalidValue);
-     Trace("%s %p mode=%d", __func__, stream, mode);
-     return WithStream(stream, per_thread, [=](Stream& found) {
+BOTH(cudaStreamBeginCapture, _ptsz, (Handle stream, int mode), if (mode < 0 || mode > 2) return Return(kInvalidValue);
+     Trace("%s %p mode=%d", __func__, stream, mode); return WithStream(stream, per_thread, [=](Stream& found) {
        return BeginCapture(found, static_cast<CaptureMode>(mode));
      });)
 
@@ -44,21 +42,19 @@ BOTH(cudaStreamIsCapturing, _ptsz, (Handle stream, int* status),
 
 BOTH(cudaStreamGetCaptureInfo_v2, _ptsz,
      (Handle stream, int* status, unsigned long long* id, Graph** graph, const Handle** nodes, size_t* count),
-     return WithStream(stream, per_thread, [=](Stream& found) {
-       return CaptureInfo(found, status, id, graph, nodes, count);
-     });)
+     return WithStream(stream, per_thread,
+                       [=](Stream& found) { return CaptureInfo(found, status, id, graph, nodes, count); });)
 
 #if NULLGPU_CUDART_VERSION < 13000
 BOTH(cudaStreamGetCaptureInfo, _ptsz, (Handle stream, int* status, unsigned long long* id),
-     return WithStream(stream, per_thread, [=](Stream& found) {
-       return CaptureInfo(found, status, id, nullptr, nullptr, nullptr);
-     });)
+     return WithStream(stream, per_thread,
+                       [=](Stream& found) { return CaptureInfo(found, status, id, nullptr, nullptr, nullptr); });)
 #else
 BOTH(cudaStreamGetCaptureInfo, _ptsz,
-     (Handle stream, int* status, unsigned long long* id, Graph** graph, const Handle** nodes, const void**, size_t* count),
-     return WithStream(stream, per_thread, [=](Stream& found) {
-       return CaptureInfo(found, status, id, graph, nodes, count);
-     });)
+     (Handle stream, int* status, unsigned long long* id, Graph** graph, const Handle** nodes, const void**,
+      size_t* count),
+     return WithStream(stream, per_thread,
+                       [=](Stream& found) { return CaptureInfo(found, status, id, graph, nodes, count); });)
 #endif
 
 API int cudaThreadExchangeStreamCaptureMode(int* mode) {

@@ -107,15 +107,13 @@ API int cudaFuncGetName(const char** name, const void* function) {
   return kSuccess;
 }
 
-BOTH(cudaGraphLaunch, _ptsz, (GraphExec* exec, Handle stream),
-     if (!exec) return Return(kInvalidValue);
+BOTH(cudaGraphLaunch, _ptsz, (GraphExec * exec, Handle stream), if (!exec) return Return(kInvalidValue);
      Trace("%s %p", __func__, static_cast<void*>(exec));
      return WithStream(stream, per_thread, [exec](Stream& found) { return LaunchGraph(*exec, found); });)
 
 BOTH(cudaLaunchHostFunc, _ptsz, (Handle stream, void (*function)(void*), void* argument),
-     return WithStream(stream, per_thread, [&](Stream& found) {
-       return EnqueueWork(found, "host", [=] { function(argument); });
-     });)
+     return WithStream(stream, per_thread,
+                       [&](Stream& found) { return EnqueueWork(found, "host", [=] { function(argument); }); });)
 
 API int cudaFuncGetAttributes(void* attributes, const void*) {
   memset(attributes, 0, 140);
@@ -126,7 +124,8 @@ API int cudaFuncGetAttributes(void* attributes, const void*) {
 
 API int cudaFuncSetAttribute(const void*, int, int) { return kSuccess; }
 
-API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int block_size, size_t, unsigned) {
+API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int block_size, size_t,
+                                                               unsigned) {
   int fit = block_size > 0 ? 2048 / block_size : 1;
   *blocks = fit < 1 ? 1 : fit > 32 ? 32 : fit;
   return kSuccess;

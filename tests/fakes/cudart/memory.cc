@@ -69,7 +69,9 @@ BOTH(cudaMallocAsync, _ptsz, (void** pointer, size_t bytes, Handle),
 BOTH(cudaFreeAsync, _ptsz, (void* pointer, Handle stream),
      return WithStream(stream, per_thread, [pointer](Stream& found) {
        bool captured = StatusOfCapture(found, nullptr, nullptr) != CaptureStatus::kNone;
-       return EnqueueWork(found, "free", [=] { if (!captured) Free(pointer); });
+       return EnqueueWork(found, "free", [=] {
+         if (!captured) Free(pointer);
+       });
      });)
 
 API int cudaMallocHost(void** pointer, size_t bytes) {

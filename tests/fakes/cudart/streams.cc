@@ -1,9 +1,8 @@
 // Streams, events and the wait for a device.
-#include "tests/fakes/core/stream.h"
-
 #include "tests/fakes/core/device.h"
 #include "tests/fakes/core/event.h"
 #include "tests/fakes/core/settings.h"
+#include "tests/fakes/core/stream.h"
 #include "tests/fakes/cudart/abi.h"
 
 using namespace nullgpu;
@@ -23,28 +22,38 @@ API int cudaStreamCreate(Handle* stream) { return cudaStreamCreateWithPriority(s
 API int cudaStreamDestroy(Handle stream) { return Return(DestroyStream(stream)); }
 
 BOTH(cudaStreamGetPriority, _ptsz, (Handle stream, int* priority),
-     return WithStream(stream, per_thread, [=](Stream& found) { *priority = found.priority; return kSuccess; });)
+     return WithStream(stream, per_thread, [=](Stream& found) {
+       *priority = found.priority;
+       return kSuccess;
+     });)
 
 BOTH(cudaStreamGetFlags, _ptsz, (Handle stream, unsigned* flags),
-     return WithStream(stream, per_thread, [=](Stream& found) { *flags = found.flags; return kSuccess; });)
+     return WithStream(stream, per_thread, [=](Stream& found) {
+       *flags = found.flags;
+       return kSuccess;
+     });)
 
 BOTH(cudaStreamGetId, _ptsz, (Handle stream, unsigned long long* id),
-     return WithStream(stream, per_thread, [=](Stream& found) { *id = found.id; return kSuccess; });)
+     return WithStream(stream, per_thread, [=](Stream& found) {
+       *id = found.id;
+       return kSuccess;
+     });)
 
 BOTH(cudaStreamGetDevice, _ptsz, (Handle stream, int* device),
-     return WithStream(stream, per_thread, [=](Stream& found) { *device = found.device; return kSuccess; });)
+     return WithStream(stream, per_thread, [=](Stream& found) {
+       *device = found.device;
+       return kSuccess;
+     });)
 
 BOTH(cudaStreamQuery, _ptsz, (Handle stream), return WithStream(stream, per_thread, QueryStream);)
 
-BOTH(cudaStreamSynchronize, _ptsz, (Handle stream),
-     Trace("%s %p", __func__, stream);
+BOTH(cudaStreamSynchronize, _ptsz, (Handle stream), Trace("%s %p", __func__, stream);
      return WithStream(stream, per_thread, SynchronizeStream);)
 
 BOTH(cudaStreamWaitEvent, _ptsz, (Handle stream, Handle event, unsigned),
      return WithStream(stream, per_thread, [=](Stream& found) { return WaitEvent(found, event); });)
 
-BOTH(cudaStreamAddCallback, _ptsz,
-     (Handle stream, void (*function)(Handle, int, void*), void* argument, unsigned),
+BOTH(cudaStreamAddCallback, _ptsz, (Handle stream, void (*function)(Handle, int, void*), void* argument, unsigned),
      return WithStream(stream, per_thread, [=](Stream& found) {
        return EnqueueWork(found, "host", [=] { function(stream, kSuccess, argument); });
      });)
@@ -58,8 +67,7 @@ API int cudaEventCreate(Handle* event) { return cudaEventCreateWithFlags(event, 
 
 API int cudaEventDestroy(Handle event) { return Return(DestroyEvent(event)); }
 
-BOTH(cudaEventRecord, _ptsz, (Handle event, Handle stream),
-     Trace("%s event=%p stream=%p", __func__, event, stream);
+BOTH(cudaEventRecord, _ptsz, (Handle event, Handle stream), Trace("%s event=%p stream=%p", __func__, event, stream);
      return WithStream(stream, per_thread, [=](Stream& found) { return RecordEvent(event, found); });)
 
 BOTH(cudaEventRecordWithFlags, _ptsz, (Handle event, Handle stream, unsigned),

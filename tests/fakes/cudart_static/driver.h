@@ -1,5 +1,5 @@
-// The driver as a static cudart finds it: dlopen("libcuda.so.1"), one dlsym("cuGetProcAddress_v2"), and everything else by
-// base name and version through that.
+// The driver as a static cudart finds it: dlopen("libcuda.so.1"), one dlsym("cuGetProcAddress_v2"), and everything else
+// by base name and version through that.
 #pragma once
 
 #include <stddef.h>
@@ -21,7 +21,8 @@ struct LaunchConfiguration {
 struct StreamCalls {
   int (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**, void**);
   int (*launch_ex)(const LaunchConfiguration*, Handle, void**, void**);
-  int (*launch_cooperative)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**);
+  int (*launch_cooperative)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle,
+                            void**);
   int (*graph_launch)(Handle, Handle);
   int (*synchronize)(Handle);
   int (*copy)(void*, const void*, size_t);

@@ -1,5 +1,6 @@
 // A runtime to link statically, as nvcc does by default: its functions are not seen by a preload, and all it does goes
-// through the driver (driver.h). Only what a small client needs; streams, events and graphs are made by the driver directly.
+// through the driver (driver.h). Only what a small client needs; streams, events and graphs are made by the driver
+// directly.
 #include <map>
 #include <mutex>
 #include <string>
@@ -52,14 +53,15 @@ Handle KernelOf(const Driver& driver, const void* host_function) {
   return kernel;
 }
 
-int Launch(bool per_thread, const void* host_function, Dim3 grid, Dim3 block, size_t shared_bytes, Handle stream, void** arguments) {
+int Launch(bool per_thread, const void* host_function, Dim3 grid, Dim3 block, size_t shared_bytes, Handle stream,
+           void** arguments) {
   const Driver* driver = GetDriver();
   if (!driver) return kNoDriver;
   Handle kernel = KernelOf(*driver, host_function);
   if (!kernel) return kInvalidFunction;
   const StreamCalls& calls = per_thread ? driver->per_thread : driver->legacy;
-  return calls.launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, static_cast<unsigned>(shared_bytes), stream,
-                      arguments, nullptr);
+  return calls.launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, static_cast<unsigned>(shared_bytes),
+                      stream, arguments, nullptr);
 }
 
 }  // namespace
@@ -67,7 +69,8 @@ int Launch(bool per_thread, const void* host_function, Dim3 grid, Dim3 block, si
 
 using namespace nullgpu::static_runtime;
 
-API void __cudaRegisterFunction(void**, const char* host_function, char*, const char* name, int, void*, void*, void*, void*, int*) {
+API void __cudaRegisterFunction(void**, const char* host_function, char*, const char* name, int, void*, void*, void*,
+                                void*, int*) {
   Functions& functions = GetFunctions();
   std::lock_guard lock(functions.mutex);
   functions.names.emplace(host_function, name);
@@ -107,11 +110,13 @@ API int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, Handle st
   return driver ? driver->legacy.copy_async(to, from, bytes, stream) : kNoDriver;
 }
 
-API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes, Handle stream) {
+API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+                         Handle stream) {
   return Launch(false, function, grid, block, shared_bytes, stream, arguments);
 }
 
-API int cudaLaunchKernel_ptsz(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes, Handle stream) {
+API int cudaLaunchKernel_ptsz(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+                              Handle stream) {
   return Launch(true, function, grid, block, shared_bytes, stream, arguments);
 }
 
@@ -121,13 +126,14 @@ API int cudaLaunchKernelExC(const RuntimeConfiguration* configuration, const voi
   Handle kernel = KernelOf(*driver, function);
   if (!kernel) return kInvalidFunction;
   const Dim3 &grid = configuration->grid, &block = configuration->block;
-  LaunchConfiguration own = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
-                             static_cast<unsigned>(configuration->shared_bytes), configuration->stream,
-                             configuration->attributes, configuration->attribute_count};
+  LaunchConfiguration own = {
+      {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<unsigned>(configuration->shared_bytes),
+      configuration->stream,    configuration->attributes,   configuration->attribute_count};
   return driver->legacy.launch_ex(&own, kernel, arguments, nullptr);
 }
 
-API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes, Handle stream) {
+API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+                                    Handle stream) {
   const Driver* driver = GetDriver();
   if (!driver) return kNoDriver;
   Handle kernel = KernelOf(*driver, function);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 // Defines an exported function as NCCL does: weak, with a strong twin whose name begins with p.
-#define NCCL_API(result, name, ...)                                                          \
-  extern "C" __attribute__((visibility("default"))) result name(__VA_ARGS__);                \
+#define NCCL_API(result, name, ...)                                                            \
+  extern "C" __attribute__((visibility("default"))) result name(__VA_ARGS__);                  \
   extern "C" __attribute__((visibility("default"), alias(#name))) result p##name(__VA_ARGS__); \
   extern "C" __attribute__((visibility("default"), weak)) result name(__VA_ARGS__)
 
@@ -58,7 +58,21 @@ struct WaitSignalDescription {
   int context;
 };
 
-enum DataType : int { kInt8, kUint8, kInt32, kUint32, kInt64, kUint64, kFloat16, kFloat32, kFloat64, kBfloat16, kFloat8e4m3, kFloat8e5m2, kDataTypes };
+enum DataType : int {
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBfloat16,
+  kFloat8e4m3,
+  kFloat8e5m2,
+  kDataTypes
+};
 enum ReductionOp : int { kSum, kProd, kMax, kMin, kAvg, kFirstCustomOp };
 
 constexpr int kNoColor = -1;

@@ -15,8 +15,10 @@ Result FindOp(ncclComm& comm, Operation* operation) {
   if (operation->op < kFirstCustomOp) return kSuccess;
   std::lock_guard lock(comm.mutex);
   auto found = comm.custom_ops.find(operation->op);
-  if (found == comm.custom_ops.end()) return FailInGroup(kInvalidArgument, "reduction operation unknown to the communicator");
-  if (found->second.type != operation->type) return FailInGroup(kInvalidArgument, "reduction operation of another data type");
+  if (found == comm.custom_ops.end())
+    return FailInGroup(kInvalidArgument, "reduction operation unknown to the communicator");
+  if (found->second.type != operation->type)
+    return FailInGroup(kInvalidArgument, "reduction operation of another data type");
   operation->custom = found->second;
   return kSuccess;
 }
@@ -38,7 +40,8 @@ Result Check(const char* call, ncclComm* handle, Comm* comm, Operation* operatio
   nullgpu::Trace("%s comm=%p count=%zu type=%d op=%d peer=%d", call, static_cast<void*>(handle), operation->count,
                  operation->type, operation->op, operation->peer);
   if (!SizeOf(operation->type)) return FailInGroup(kInvalidArgument, "invalid data type");
-  if (operation->peer < 0 || operation->peer >= (*comm)->ranks) return FailInGroup(kInvalidArgument, "invalid root or peer");
+  if (operation->peer < 0 || operation->peer >= (*comm)->ranks)
+    return FailInGroup(kInvalidArgument, "invalid root or peer");
   if (Result error = FindOp(**comm, operation)) return error;
   return CheckBuffers(**comm, *operation);
 }
@@ -51,14 +54,15 @@ Result Submit(const char* call, ncclComm* handle, Stream stream, Operation opera
   return SubmitOperation(comm, stream, operation);
 }
 
-// Sends a block to each of `to`, receives one from each of `from`, as one group. Blocks of `send` are for the ranks in order.
+// Sends a block to each of `to`, receives one from each of `from`, as one group. Blocks of `send` are for the ranks in
+// order.
 struct Exchange {
   bool sends_to_all, receives_from_all;
   int root;  // to or from whom, where it is not all
 };
 
-Result SubmitExchange(const char* call, ncclComm* handle, Stream stream, const void* send, void* recv, size_t count, int type,
-                      const Exchange& exchange) {
+Result SubmitExchange(const char* call, ncclComm* handle, Stream stream, const void* send, void* recv, size_t count,
+                      int type, const Exchange& exchange) {
   Comm comm;
   if (Result error = EnsureReady(handle, &comm)) return FailInGroup(error, LastMessage());
   if (!SizeOf(type)) return FailInGroup(kInvalidArgument, "invalid data type");
@@ -84,7 +88,8 @@ Result SubmitExchange(const char* call, ncclComm* handle, Stream stream, const v
 
 using namespace nullnccl;
 
-NCCL_API(int, ncclAllReduce, const void* send, void* recv, size_t count, int type, int op, ncclComm* comm, Stream stream) {
+NCCL_API(int, ncclAllReduce, const void* send, void* recv, size_t count, int type, int op, ncclComm* comm,
+         Stream stream) {
   return Submit("ncclAllReduce", comm, stream, {Kind::kAllReduce, send, recv, count, type, op});
 }
 
@@ -93,7 +98,8 @@ NCCL_API(int, ncclReduce, const void* send, void* recv, size_t count, int type, 
   return Submit("ncclReduce", comm, stream, {Kind::kReduce, send, recv, count, type, op, root});
 }
 
-NCCL_API(int, ncclBroadcast, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm, Stream stream) {
+NCCL_API(int, ncclBroadcast, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm,
+         Stream stream) {
   return Submit("ncclBroadcast", comm, stream, {Kind::kBroadcast, send, recv, count, type, kSum, root});
 }
 
@@ -115,11 +121,13 @@ NCCL_API(int, ncclAlltoAll, const void* send, void* recv, size_t count, int type
   return SubmitExchange("ncclAlltoAll", comm, stream, send, recv, count, type, {true, true, 0});
 }
 
-NCCL_API(int, ncclGather, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm, Stream stream) {
+NCCL_API(int, ncclGather, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm,
+         Stream stream) {
   return SubmitExchange("ncclGather", comm, stream, send, recv, count, type, {false, true, root});
 }
 
-NCCL_API(int, ncclScatter, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm, Stream stream) {
+NCCL_API(int, ncclScatter, const void* send, void* recv, size_t count, int type, int root, ncclComm* comm,
+         Stream stream) {
   return SubmitExchange("ncclScatter", comm, stream, send, recv, count, type, {true, false, root});
 }
 

@@ -77,7 +77,8 @@ Result Shrink(const Comm& parent, std::vector<int> excluded, ncclComm** out, boo
   comm->id = parent->id + "-k" + std::to_string(++parent->shrinks);
   for (int rank : excluded) comm->id.append("x").append(std::to_string(rank));
   comm->ranks = parent->ranks - static_cast<int>(excluded.size());
-  comm->rank = parent->rank - static_cast<int>(std::lower_bound(excluded.begin(), excluded.end(), parent->rank) - excluded.begin());
+  comm->rank = parent->rank -
+               static_cast<int>(std::lower_bound(excluded.begin(), excluded.end(), parent->rank) - excluded.begin());
   return Create(comm, out, [raw = comm.get()] { return Join(*raw); });
 }
 
@@ -118,7 +119,8 @@ NCCL_API(int, ncclCommInitRankConfig, ncclComm** comm, int ranks, UniqueId id, i
   return InitRank("ncclCommInitRankConfig", comm, ranks, &id, 1, rank, config);
 }
 
-NCCL_API(int, ncclCommInitRankScalable, ncclComm** comm, int ranks, int rank, int id_count, UniqueId* ids, Config* config) {
+NCCL_API(int, ncclCommInitRankScalable, ncclComm** comm, int ranks, int rank, int id_count, UniqueId* ids,
+         Config* config) {
   return InitRank("ncclCommInitRankScalable", comm, ranks, ids, id_count, rank, config);
 }
 
@@ -130,7 +132,8 @@ NCCL_API(int, ncclCommInitAll, ncclComm** comms, int count, const int* devices) 
   Result result = kSuccess;
   GroupEnter();
   for (int i = 0; i < count && !result; ++i) {
-    if (nullgpu::SetCurrentDevice(devices ? devices[i] : i)) result = FailInGroup(kUnhandledCudaError, "no such device");
+    if (nullgpu::SetCurrentDevice(devices ? devices[i] : i))
+      result = FailInGroup(kUnhandledCudaError, "no such device");
     if (!result) result = InitRank("ncclCommInitAll", &comms[i], count, &id, 1, i, nullptr);
   }
   nullgpu::SetCurrentDevice(current);
@@ -148,7 +151,8 @@ NCCL_API(int, ncclCommSplit, ncclComm* handle, int color, int key, ncclComm** ou
   nullgpu::Trace("ncclCommSplit comm=%p color=%d key=%d", static_cast<void*>(handle), color, key);
   Comm comm = MakeChild(*parent, blocking);
   uint64_t step = ++parent->host_step;
-  Result result = Create(comm, out, [raw = comm.get(), parent, step, color, key] { return Split(*parent, step, color, key, *raw); });
+  Result result = Create(
+      comm, out, [raw = comm.get(), parent, step, color, key] { return Split(*parent, step, color, key, *raw); });
   if (color == kNoColor) {
     *out = nullptr;
     Forget(comm.get());
@@ -156,7 +160,8 @@ NCCL_API(int, ncclCommSplit, ncclComm* handle, int color, int key, ncclComm** ou
   return result;
 }
 
-NCCL_API(int, ncclCommShrink, ncclComm* handle, int* excluded, int excluded_count, ncclComm** out, Config* config, int flags) {
+NCCL_API(int, ncclCommShrink, ncclComm* handle, int* excluded, int excluded_count, ncclComm** out, Config* config,
+         int flags) {
   Comm parent;
   bool blocking;
   bool abort = flags & 1;  // NCCL_SHRINK_ABORT
@@ -166,8 +171,10 @@ NCCL_API(int, ncclCommShrink, ncclComm* handle, int* excluded, int excluded_coun
     return FailInGroup(kInvalidArgument, "invalid list of ranks to exclude");
   }
   for (int i = 0; i < excluded_count; ++i) {
-    if (excluded[i] < 0 || excluded[i] >= parent->ranks) return FailInGroup(kInvalidArgument, "no such rank to exclude");
-    if (excluded[i] == parent->rank) return FailInGroup(kInvalidArgument, "an excluded rank must not call ncclCommShrink");
+    if (excluded[i] < 0 || excluded[i] >= parent->ranks)
+      return FailInGroup(kInvalidArgument, "no such rank to exclude");
+    if (excluded[i] == parent->rank)
+      return FailInGroup(kInvalidArgument, "an excluded rank must not call ncclCommShrink");
   }
   if (Result error = ReadBlocking(config, parent->blocking, &blocking)) return error;
   if (abort) StopDeviceWork(*parent);

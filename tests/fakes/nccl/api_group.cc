@@ -19,7 +19,8 @@ NCCL_API(int, ncclGroupSimulateEnd, SimInfo* info) {
   constexpr unsigned kSimInfoMagic = 0x74685283;
   Result result = GroupDrop();
   if (result || !info) return result;
-  if (info->magic != kSimInfoMagic) return Fail(kInvalidArgument, "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");
+  if (info->magic != kSimInfoMagic)
+    return Fail(kInvalidArgument, "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");
   info->estimated_time = 1.0f;
   return kSuccess;
 }

@@ -17,8 +17,8 @@ NCCL_API(int, ncclCommFinalize, ncclComm* handle) {
                     }});
 }
 
-// Waits for what is queued, and for graphs that hold operations of the communicator to be destroyed: a program that never
-// destroys them hangs here, as with the real one.
+// Waits for what is queued, and for graphs that hold operations of the communicator to be destroyed: a program that
+// never destroys them hangs here, as with the real one.
 NCCL_API(int, ncclCommDestroy, ncclComm* handle) {
   nullgpu::Trace("ncclCommDestroy %p", static_cast<void*>(handle));
   if (!handle) return kSuccess;

@@ -59,7 +59,8 @@ NCCL_API(int, ncclCommDeregister, ncclComm* handle, void*) {
   return EnsureReady(handle, &comm);
 }
 
-NCCL_API(int, ncclCommWindowRegister, ncclComm* handle, void* buffer, size_t bytes, ncclWindow_vidmem** window, int flags) {
+NCCL_API(int, ncclCommWindowRegister, ncclComm* handle, void* buffer, size_t bytes, ncclWindow_vidmem** window,
+         int flags) {
   Comm comm;
   nullgpu::Trace("ncclCommWindowRegister comm=%p bytes=%zu flags=%d", static_cast<void*>(handle), bytes, flags);
   if (Result error = EnsureReady(handle, &comm)) return FailInGroup(error, LastMessage());
@@ -122,8 +123,8 @@ NCCL_API(int, ncclRedOpDestroy, int op, ncclComm* handle) {
   return comm->custom_ops.erase(op) ? kSuccess : Fail(kInvalidArgument, "no such reduction operation");
 }
 
-NCCL_API(int, ncclPutSignal, const void* buffer, size_t count, int type, int peer, ncclWindow_vidmem* window, size_t offset,
-         int signal, int context, unsigned flags, ncclComm* comm, Stream stream) {
+NCCL_API(int, ncclPutSignal, const void* buffer, size_t count, int type, int peer, ncclWindow_vidmem* window,
+         size_t offset, int signal, int context, unsigned flags, ncclComm* comm, Stream stream) {
   if (!window || !buffer || !SizeOf(type)) return FailInGroup(kInvalidArgument, "invalid buffer, data type or window");
   Operation operation{Kind::kPutSignal, buffer, nullptr, count, type, kSum, peer, {}, window->number, offset};
   return SubmitOneSided(comm, stream, operation, signal, context, flags);

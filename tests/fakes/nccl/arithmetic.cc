@@ -35,7 +35,8 @@ template <class Element, class Wide>
 void ScaleAs(void* to, const void* from, size_t count, const void* scalar) {
   Wide factor = static_cast<Wide>(*static_cast<const Element*>(scalar));
   for (size_t i = 0; i < count; ++i) {
-    static_cast<Element*>(to)[i] = static_cast<Element>(static_cast<Wide>(static_cast<const Element*>(from)[i]) * factor);
+    static_cast<Element*>(to)[i] =
+        static_cast<Element>(static_cast<Wide>(static_cast<const Element*>(from)[i]) * factor);
   }
 }
 

@@ -1,8 +1,9 @@
-// Collectives as streams of bytes. Each rank puts a stream in, chunk by chunk, into its slot; in each step all ranks see the
-// same part of all streams and take from it what is theirs:
+// Collectives as streams of bytes. Each rank puts a stream in, chunk by chunk, into its slot; in each step all ranks
+// see the same part of all streams and take from it what is theirs:
 //
 //   AllReduce, Reduce   the reduction of all streams            AllGather      rank r's stream at r x its length
-//   Broadcast           the root's stream                       ReduceScatter  the part of the reduction that is the rank's
+//   Broadcast           the root's stream                       ReduceScatter  the part of the reduction that is the
+//   rank's
 #include <string.h>
 
 #include <algorithm>
@@ -38,8 +39,7 @@ class Collective {
   bool Announce() {
     Lane* lanes = comm_.segment->device_lane;
     return comm_.Meet(
-        lanes, ++comm_.device_step, true, [&] { Describe(&lanes[comm_.rank].description); },
-        [&] { Compare(lanes); });
+        lanes, ++comm_.device_step, true, [&] { Describe(&lanes[comm_.rank].description); }, [&] { Compare(lanes); });
   }
 
   void Describe(Description* mine) const {
@@ -61,9 +61,11 @@ class Collective {
       equal_ = false;
       same_length_ &= theirs.bytes == mine.bytes;
       shortest_ = std::min<size_t>(shortest_, theirs.bytes);
-      nullgpu::Trace("nccl mismatch: rank %d kind %d count %zu type %d op %d root %d, rank %d kind %d count %zu type %d op %d root %d",
-                     comm_.rank, mine.kind, static_cast<size_t>(mine.count), mine.type, mine.op, mine.root, other, theirs.kind,
-                     static_cast<size_t>(theirs.count), theirs.type, theirs.op, theirs.root);
+      nullgpu::Trace(
+          "nccl mismatch: rank %d kind %d count %zu type %d op %d root %d, rank %d kind %d count %zu type %d op %d "
+          "root %d",
+          comm_.rank, mine.kind, static_cast<size_t>(mine.count), mine.type, mine.op, mine.root, other, theirs.kind,
+          static_cast<size_t>(theirs.count), theirs.type, theirs.op, theirs.root);
     }
   }
 
@@ -127,9 +129,9 @@ class Collective {
 
   ncclComm& comm_;
   const Operation& operation_;
-  const size_t size_;   // of an element
-  const size_t block_;  // bytes that `count` stands for
-  size_t stream_;       // bytes that this rank puts in
+  const size_t size_;    // of an element
+  const size_t block_;   // bytes that `count` stands for
+  size_t stream_;        // bytes that this rank puts in
   size_t shortest_ = 0;  // that any rank puts in
   bool equal_ = true;
   bool same_length_ = true;

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-
 #include "tests/fakes/core/settings.h"
 #include "tests/fakes/nccl/faults.h"
 
@@ -26,7 +25,8 @@ bool ncclComm::WaitFor(const std::function<bool()>& met, bool device_work, int p
       if ((peer >= 0 && other != peer) || !pid || kill(pid, 0) == 0 || errno != ESRCH) continue;
       int expected = kSuccess;
       if (state.compare_exchange_strong(expected, kRemoteError)) {
-        nullnccl::Fail(kRemoteError, "process " + std::to_string(pid) + " of rank " + std::to_string(other) + " is gone");
+        nullnccl::Fail(kRemoteError,
+                       "process " + std::to_string(pid) + " of rank " + std::to_string(other) + " is gone");
       }
     }
     nullnccl::Pause(&spins);

@@ -36,14 +36,16 @@ struct CustomOp {
 struct ncclComm : std::enable_shared_from_this<ncclComm> {
   ~ncclComm();
 
-  // Waits until `met`; false if the communicator is aborted (or, for device work, stopped) before. `peer` is whom it waits
-  // for, -1 for all: if that process is dead, the state can become a remote error.
+  // Waits until `met`; false if the communicator is aborted (or, for device work, stopped) before. `peer` is whom it
+  // waits for, -1 for all: if that process is dead, the state can become a remote error.
   bool WaitFor(const std::function<bool()>& met, bool device_work, int peer = -1);
   // One step of a meeting, after this rank has written to its lane.
   bool Meet(nullnccl::Lane* lanes, uint64_t step, bool device_work, const std::function<void()>& write,
             const std::function<void()>& read);
   // What a broken operation does: nothing, until abort.
-  void Hang() { WaitFor([] { return false; }, true); }
+  void Hang() {
+    WaitFor([] { return false; }, true);
+  }
 
   // A place in the n-th window; null if it was deregistered.
   void* WindowAt(int64_t number, size_t offset);
@@ -100,8 +102,8 @@ void Forget(ncclComm* handle);
 Result Fail(Result result, const std::string& message);
 const char* LastMessage();
 
-// As real NCCL at the entry of each call: the handle is good, no other operation of a non-blocking communicator is on its
-// way, and it is not revoked (unless `revoked_is_fine`).
+// As real NCCL at the entry of each call: the handle is good, no other operation of a non-blocking communicator is on
+// its way, and it is not revoked (unless `revoked_is_fine`).
 Result EnsureReady(ncclComm* handle, Comm* comm, bool revoked_is_fine = false);
 
 // Waits until nothing of the communicator is queued or captured in a graph.

@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kIdPrefix[] = "nullnccl-";
 
-// Takes the rank's place. If two say the same rank, or they disagree about how many they are, the real library's bootstrap
-// root gives up and all wait for it: so here nobody gets further.
+// Takes the rank's place. If two say the same rank, or they disagree about how many they are, the real library's
+// bootstrap root gives up and all wait for it: so here nobody gets further.
 void TakePlace(ncclComm& comm) {
   Segment& segment = *comm.segment;
   int nobody = 0, unknown = 0;
@@ -51,14 +51,15 @@ Result CheckDevices(const ncclComm& comm) {
 }
 
 void SayReady(const ncclComm& comm) {
-  nullgpu::Trace("nccl comm %p ready rank %d/%d id %s", static_cast<const void*>(&comm), comm.rank, comm.ranks, comm.id.c_str());
+  nullgpu::Trace("nccl comm %p ready rank %d/%d id %s", static_cast<const void*>(&comm), comm.rank, comm.ranks,
+                 comm.id.c_str());
   const char* level = getenv("NCCL_DEBUG");
   if (!level || (strcmp(level, "INFO") && strcmp(level, "TRACE"))) return;
   char host[64] = "";
   gethostname(host, sizeof(host) - 1);
   int channels = comm.segment->channels[comm.rank];
-  fprintf(stderr, "%s:%d:%ld [%d] NCCL INFO %d coll channels, %d collnet channels, 0 nvls channels, %d p2p channels\n", host,
-          getpid(), syscall(SYS_gettid), comm.device, channels, 0, channels);
+  fprintf(stderr, "%s:%d:%ld [%d] NCCL INFO %d coll channels, %d collnet channels, 0 nvls channels, %d p2p channels\n",
+          host, getpid(), syscall(SYS_gettid), comm.device, channels, 0, channels);
   fprintf(stderr, "%s:%d:%ld [%d] NCCL INFO comm %p rank %d nRanks %d cudaDev %d - Init COMPLETE\n", host, getpid(),
           syscall(SYS_gettid), comm.device, static_cast<const void*>(&comm), comm.rank, comm.ranks, comm.device);
 }
@@ -91,8 +92,7 @@ Result Join(ncclComm& comm) {
   comm.segment = MapSegment(comm.id);
   if (!comm.segment) return Fail(kSystemError, "cannot make the shared segment " + comm.id);
   TakePlace(comm);
-  bool met = comm.WaitFor(
-      [&] { return !comm.segment->broken && comm.segment->joined == comm.ranks; }, false);
+  bool met = comm.WaitFor([&] { return !comm.segment->broken && comm.segment->joined == comm.ranks; }, false);
   if (!met || comm.rank == 0) UnlinkSegment(comm.id);
   if (!met) return Fail(kInternalError, "init was aborted");
   for (int other = 0; other < comm.ranks; ++other) {

@@ -150,8 +150,8 @@ Result RunJobs(std::vector<Job> jobs) {
   return kSuccess;
 }
 
-// A communicator that is not blocking is in progress until its operations are enqueued, by a thread of the library. That
-// thread looks the handle 2 (cudaStreamPerThread) up for itself: the bug of nccl#1976 is kept.
+// A communicator that is not blocking is in progress until its operations are enqueued, by a thread of the library.
+// That thread looks the handle 2 (cudaStreamPerThread) up for itself: the bug of nccl#1976 is kept.
 Result EnqueueInBackground(std::vector<Queued> operations) {
   for (const Queued& queued : operations) queued.comm->state = kInProgress;
   std::thread([operations = std::move(operations)]() mutable {

@@ -1,8 +1,8 @@
 // Groups, and how calls reach streams. Outside a group each call is a group of its own.
 //
 // Group state is the thread's. In the outermost GroupEnd first the jobs (host work that meets other ranks: init, split,
-// windows) run, all at once; then operations are enqueued, those of one communicator and stream as one. If a communicator is
-// not blocking, a thread does it, and the call returns kInProgress.
+// windows) run, all at once; then operations are enqueued, those of one communicator and stream as one. If a
+// communicator is not blocking, a thread does it, and the call returns kInProgress.
 #pragma once
 
 #include <functional>

@@ -52,7 +52,8 @@ SmallFloat<Storage, kExponentBits, kMantissaBits, kFinite>::operator float() con
   } else if (exponent == 0) {
     magnitude = ldexpf(static_cast<float>(mantissa), 1 - Bias(kExponentBits) - kMantissaBits);
   } else {
-    magnitude = ldexpf(static_cast<float>(mantissa + (1u << kMantissaBits)), exponent - Bias(kExponentBits) - kMantissaBits);
+    magnitude =
+        ldexpf(static_cast<float>(mantissa + (1u << kMantissaBits)), exponent - Bias(kExponentBits) - kMantissaBits);
   }
   return negative ? -magnitude : magnitude;
 }

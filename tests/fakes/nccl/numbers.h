@@ -5,14 +5,15 @@
 
 namespace nullnccl {
 
-// Any format of 16 bits or fewer with `kExponentBits` and `kMantissaBits`. `kFinite`: no infinity, one NaN (float8 e4m3).
+// Any format of 16 bits or fewer with `kExponentBits` and `kMantissaBits`. `kFinite`: no infinity, one NaN (float8
+// e4m3).
 template <class Storage, int kExponentBits, int kMantissaBits, bool kFinite = false>
 struct SmallFloat {
   Storage bits;
 
   SmallFloat() = default;
-  SmallFloat(float value);          // NOLINT: as a float does
-  operator float() const;           // NOLINT
+  SmallFloat(float value);  // NOLINT: as a float does
+  operator float() const;   // NOLINT
 };
 
 using Float16 = SmallFloat<uint16_t, 5, 10>;

@@ -1,5 +1,5 @@
-// PutSignal, Signal and WaitSignal through a pipe of records for each pair of ranks. What is put is written by the rank that
-// owns the window, when it waits for signals (or while it waits for room itself), and before it counts the signal.
+// PutSignal, Signal and WaitSignal through a pipe of records for each pair of ranks. What is put is written by the rank
+// that owns the window, when it waits for signals (or while it waits for room itself), and before it counts the signal.
 #include <string.h>
 
 #include <algorithm>
@@ -53,7 +53,8 @@ void TakeFrom(ncclComm& comm, int peer) {
       moved = pipe.Read(reinterpret_cast<char*>(&incoming.record) + incoming.at, sizeof(PutRecord) - incoming.at);
     } else {
       size_t data = incoming.at - sizeof(PutRecord);
-      moved = pipe.Read(comm.WindowAt(incoming.record.window, incoming.record.offset + data), incoming.record.bytes - data);
+      moved =
+          pipe.Read(comm.WindowAt(incoming.record.window, incoming.record.offset + data), incoming.record.bytes - data);
     }
     incoming.at += moved;
     if (incoming.at >= sizeof(PutRecord) && incoming.at == sizeof(PutRecord) + incoming.record.bytes) {

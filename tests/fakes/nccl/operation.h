@@ -11,7 +11,18 @@
 namespace nullnccl {
 
 // AlltoAll, Gather and Scatter are made of sends and receives, as in real NCCL.
-enum class Kind { kBroadcast, kReduce, kAllReduce, kAllGather, kReduceScatter, kSend, kRecv, kPutSignal, kSignal, kWaitSignal };
+enum class Kind {
+  kBroadcast,
+  kReduce,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kSend,
+  kRecv,
+  kPutSignal,
+  kSignal,
+  kWaitSignal
+};
 
 struct Operation {
   Kind kind;
@@ -22,7 +33,7 @@ struct Operation {
   int op = kSum;
   int peer = 0;  // or root
   std::optional<CustomOp> custom = {};
-  int window = 0;     // one-sided: the peer's window, by its number, and where in it
+  int window = 0;  // one-sided: the peer's window, by its number, and where in it
   size_t offset = 0;
 };
 

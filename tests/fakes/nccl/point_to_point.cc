@@ -30,7 +30,8 @@ class Transfer {
   // Nothing of it is left to go through the pipe.
   bool Moved() const { return moved_ >= kHeader && moved_ == kHeader + length_ && !stuck_; }
 
-  // A send has ended only when its receive has taken all: what NCCL promises, and what makes a cycle of sends hang for sure.
+  // A send has ended only when its receive has taken all: what NCCL promises, and what makes a cycle of sends hang for
+  // sure.
   bool Ended() const {
     if (!Moved()) return false;
     return !sends_ || GetFaults().buffered_send || pipe_->read.load(std::memory_order_acquire) >= end_;

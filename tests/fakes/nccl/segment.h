@@ -1,8 +1,8 @@
-// The shared memory of one communicator: a file in NULLNCCL_SHM_DIR (/dev/shm) named by the communicator's id, which exists
-// only until all ranks have joined. All ranks are processes (or threads) of one machine.
+// The shared memory of one communicator: a file in NULLNCCL_SHM_DIR (/dev/shm) named by the communicator's id, which
+// exists only until all ranks have joined. All ranks are processes (or threads) of one machine.
 //
-// Ranks meet in steps: each rank writes what it brings, raises `posted` to the step's number (release), waits until all have
-// (acquire), reads the others', raises `done`; nobody writes again before all are done with the step before.
+// Ranks meet in steps: each rank writes what it brings, raises `posted` to the step's number (release), waits until all
+// have (acquire), reads the others', raises `done`; nobody writes again before all are done with the step before.
 #pragma once
 
 #include <stddef.h>
@@ -55,8 +55,8 @@ struct Segment {
   Lane host_lane[kMaxRanks];
   std::atomic<uint64_t> grow_ids;  // how many have been written to grow_id
   UniqueId grow_id;
-  Pipe<kPipeBytes> pipe[kMaxRanks][kMaxRanks];           // [from][to], for send and receive
-  Pipe<kSignalPipeBytes> signal[kMaxRanks][kMaxRanks];   // [from][to], for one-sided operations
+  Pipe<kPipeBytes> pipe[kMaxRanks][kMaxRanks];          // [from][to], for send and receive
+  Pipe<kSignalPipeBytes> signal[kMaxRanks][kMaxRanks];  // [from][to], for one-sided operations
   char slot[kMaxRanks][kSlotBytes];
 };
 

@@ -1,4 +1,5 @@
-// cuBLAS and cuBLASLt: handles enough for PyTorch. What is computed is nothing, and succeeds (so do the generated stubs).
+// cuBLAS and cuBLASLt: handles enough for PyTorch. What is computed is nothing, and succeeds (so do the generated
+// stubs).
 #define API extern "C" __attribute__((visibility("default")))
 
 namespace {

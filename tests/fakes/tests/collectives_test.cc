@@ -131,7 +131,8 @@ TEST(Collectives, AllGatherAndReduceScatter) {
     EXPECT_EQ(FromDevice(gathered, 6), (std::vector<int>{0, 9, 1, 9, 2, 9}));
 
     int* part = OnDevice(std::vector<int>(2));
-    ASSERT_EQ(ncclReduceScatter(OnDevice<int>({0, 1, 2, 3, 4, 5}), part, 2, ncclInt32, ncclSum, comm, nullptr), ncclSuccess);
+    ASSERT_EQ(ncclReduceScatter(OnDevice<int>({0, 1, 2, 3, 4, 5}), part, 2, ncclInt32, ncclSum, comm, nullptr),
+              ncclSuccess);
     EXPECT_EQ(FromDevice(part, 2), (std::vector<int>{6 * rank.rank, 6 * rank.rank + 3}));
   });
 }
@@ -220,7 +221,8 @@ TEST(Collectives, BadArgumentsAreToldAtOnce) {
     EXPECT_EQ(ncclAllReduce(data, data, 1, ncclInt32, ncclSum, nullptr, nullptr), ncclInvalidArgument);
     EXPECT_EQ(ncclAllReduce(nullptr, data, 1, ncclInt32, ncclSum, comm, nullptr), ncclInvalidArgument);
     EXPECT_EQ(ncclBroadcast(data, data, 1, ncclInt32, 1, comm, nullptr), ncclInvalidArgument);
-    EXPECT_EQ(ncclAllReduce(data, data, 1, static_cast<ncclDataType_t>(12), ncclSum, comm, nullptr), ncclInvalidArgument);
+    EXPECT_EQ(ncclAllReduce(data, data, 1, static_cast<ncclDataType_t>(12), ncclSum, comm, nullptr),
+              ncclInvalidArgument);
     EXPECT_STREQ(ncclGetLastError(comm), "invalid data type");
   });
 }

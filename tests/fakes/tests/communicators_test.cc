@@ -197,7 +197,8 @@ TEST(Communicators, OneDeviceForTwoRanksIsRefused) {
     ncclComm_t comm;
     EXPECT_EQ(ncclCommInitRank(&comm, 2, rank.ids[0], rank.rank), ncclInvalidUsage);
     EXPECT_EQ(comm, nullptr);
-    EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("Duplicate GPU detected : rank 0 and rank 1"), std::string::npos);
+    EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("Duplicate GPU detected : rank 0 and rank 1"),
+              std::string::npos);
   });
   RunRanks(2, {{"NULLNCCL_ALLOW_DUPLICATE", "1"}}, [](const Rank& rank) {
     cudaSetDevice(3);

@@ -28,8 +28,9 @@ class Driver : public testing::Test {
   }
 
   void* library_ = dlopen("libcuda.so.1", RTLD_NOW);
-  int (*get_)(const char*, void**, int, uint64_t, int*) =
-      reinterpret_cast<int (*)(const char*, void**, int, uint64_t, int*)>(dlsym(library_, "cuGetProcAddress_v2"));
+  int (*get_)(const char*, void**, int, uint64_t,
+              int*) = reinterpret_cast<int (*)(const char*, void**, int, uint64_t, int*)>(dlsym(library_,
+                                                                                                "cuGetProcAddress_v2"));
   int result_ = -1;
   int status_ = -1;
 };

@@ -79,7 +79,8 @@ TEST(Mismatch, OfTypeCanFinish) {
     ncclComm_t comm = rank.Init();
     int8_t* data = OnDevice<int8_t>({1, 1, 1, 1, 1, 1, 1, 1});
     bool bytes = rank.rank == 0;
-    ASSERT_EQ(ncclAllReduce(data, data, bytes ? 8 : 2, bytes ? ncclInt8 : ncclInt32, ncclMax, comm, nullptr), ncclSuccess);
+    ASSERT_EQ(ncclAllReduce(data, data, bytes ? 8 : 2, bytes ? ncclInt8 : ncclInt32, ncclMax, comm, nullptr),
+              ncclSuccess);
     EXPECT_EQ(FromDevice(data, 8), std::vector<int8_t>(8, 1));
     ExpectOneMoreWorks(rank, comm);
   });

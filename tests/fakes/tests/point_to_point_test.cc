@@ -29,7 +29,8 @@ TEST(PointToPoint, MessagesOfAPairKeepTheirOrder) {
     int* first = OnDevice(std::vector<int>(kLong, sends ? 1 : 0));
     int* second = OnDevice<int>({sends ? 2 : 0});
     auto move = [&](int* data, size_t count) {
-      return sends ? ncclSend(data, count, ncclInt32, 1, comm, nullptr) : ncclRecv(data, count, ncclInt32, 0, comm, nullptr);
+      return sends ? ncclSend(data, count, ncclInt32, 1, comm, nullptr)
+                   : ncclRecv(data, count, ncclInt32, 0, comm, nullptr);
     };
     ncclGroupStart();
     EXPECT_EQ(move(first, kLong), ncclSuccess);

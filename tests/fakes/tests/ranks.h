@@ -24,8 +24,9 @@ struct Rank {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 // Forks `ranks` processes that run `body`, with their own folder for shared memory, and waits for all of them. A failed
-// expectation in a rank, its death or its not ending within 20 s fails the test of the caller; then all are killed. The ranks
-// die with the caller. The caller itself must not have used the doubles: they start threads, and read the environment once.
+// expectation in a rank, its death or its not ending within 20 s fails the test of the caller; then all are killed. The
+// ranks die with the caller. The caller itself must not have used the doubles: they start threads, and read the
+// environment once.
 void RunRanks(int ranks, const Environment& environment, const std::function<void(const Rank&)>& body);
 
 // Waits until `met`, for 10 s at most; whether it was.
