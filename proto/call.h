@@ -163,17 +163,30 @@ enum class Role : uint8_t {
   NewPointer,  // address of one
   CopyKind,
   Width,
-  Height,    // bytes are their product
+  Height,        // bytes are their product
+  Copy3D,        // address of a cudaMemcpy3DParms
+  PeerCopy3D,    // of a cudaMemcpy3DPeerParms
+  DriverCopy2D,  // of a CUDA_MEMCPY2D
+  DriverCopy3D,  // of a CUDA_MEMCPY3D or CUDA_MEMCPY3D_PEER
+  DestDevice,
+  SourceDevice,
   Function,  // as the host program knows a kernel
   Kernel,    // cudaKernel_t or CUfunction
   GridXY,
+  GridX,
+  GridY,
   GridZ,
   BlockXY,
-  BlockZ,  // dim3 by value takes two words
+  BlockX,
+  BlockY,
+  BlockZ,  // dim3 by value takes two words: XY and Z
   LaunchConfig,
   Graph,
   NewGraph,
   Device,
+  StreamFlags,
+  Priority,
+  CaptureMode,
 };
 
 struct CallInfo {
