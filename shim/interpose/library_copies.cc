@@ -108,6 +108,11 @@ LibraryCopy* LibraryCopies::OfSlow(uintptr_t address) noexcept {
   return copy;
 }
 
+LibraryCopy* LibraryCopies::Holding(void* function) noexcept {
+  KeepErrors keep;
+  return Register(NotOurs(function));
+}
+
 LibraryCopy* LibraryCopies::Any() noexcept {
   KeepErrors keep;
   LibraryCopy* copy = Register(NotOurs(dlsym(RTLD_NEXT, probe_)));

@@ -48,6 +48,9 @@ class LibraryCopies {
   // before: who calls by a pointer cannot be told from another, so calls of the second copy must pass by us.
   LibraryCopy* NoteLookUp(void* function) noexcept;
 
+  // The copy that `function` lies in; nullptr: it is no function of a library.
+  LibraryCopy* Holding(void* function) noexcept;
+
   // Some copy that is loaded, wherever; nullptr: none.
   LibraryCopy* Any() noexcept;
 

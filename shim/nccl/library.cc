@@ -8,6 +8,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
+#include "shim/cuda/library.h"
+#include "shim/interpose/definitions.h"
 #include "shim/recorder/ids.h"
 
 namespace ddbg::shim::nccl {
@@ -43,32 +45,12 @@ std::string VersionText(int code) {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(code % 100);
 }
 
-void WriteLibrary(ThreadState& t) {
+void WriteVersion(ThreadState& t) {
   const LibraryCopy* copy = g_copies.Any();
   if (!copy) return;
   int code = 0;
   auto* get_version = reinterpret_cast<int (*)(int*)>(dlsym(copy->handle, "ncclGetVersion"));
-  std::string bytes;
-  protozero::pbf_writer definition(bytes);
-  {
-    protozero::pbf_writer library(definition, 4);
-    library.add_string(1, "NCCL");
-    library.add_string(3, get_version && get_version(&code) == 0 ? VersionText(code) : "");
-    library.add_string(4, copy->path);
-  }
-  PushDefinition(t, bytes);
-}
-
-void WriteLevel(ThreadState& t) {
-  std::string bytes;
-  protozero::pbf_writer definition(bytes);
-  {
-    protozero::pbf_writer level(definition, 11);
-    level.add_string(1, "NCCL");
-    level.add_bool(2, true);
-    level.add_string(3, "every call of the public functions; an NCCL linked statically is not seen");
-  }
-  PushDefinition(t, bytes);
+  WriteLibrary(t, "NCCL", get_version && get_version(&code) == 0 ? VersionText(code).c_str() : "", copy->path);
 }
 
 void WriteTypes(ThreadState& t) {
@@ -111,9 +93,10 @@ bool AttachSlow(ThreadState& t) noexcept {
     return g_attached.load(std::memory_order_acquire) == t.token;
   }
   if (!AllocateTables()) return false;
-  WriteLibrary(t);
-  WriteLevel(t);
+  WriteVersion(t);
+  WriteLevel(t, "NCCL", true, "every call of the public functions; an NCCL linked statically is not seen");
   WriteTypes(t);
+  cuda::Attach(t);  // NCCL's calls are on CUDA's streams: what is seen of CUDA is told with them
   g_attached.store(t.token, std::memory_order_release);
   return true;
 }
