@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "proto/call.h"
+#include "shim/cuda/driver.h"
+#include "shim/cuda/runtime.h"
 #include "shim/interpose/dlsym_hook.h"
 #include "shim/nccl/library.h"
 
@@ -13,6 +15,21 @@
   extern "C" void p##name();
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
+
+// A function of CUDA, and its variant for a default stream per thread if there is one.
+#define DDBG_EACH_Plain(name, act) act(name)
+#define DDBG_EACH__ptsz(name, act) act(name) act(name##_ptsz)
+#define DDBG_EACH__ptds(name, act) act(name) act(name##_ptds)
+
+#define DDBG_DECLARE(name) extern "C" void name();
+#define DDBG_CUDA(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_DECLARE)
+#define DDBG_CU(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_DECLARE)
+#include "proto/calls_cuda.def"
+#include "proto/calls_cuda_driver.def"
+#undef DDBG_CUDA
+#undef DDBG_CU
+DDBG_DECLARE(cuGetProcAddress)
+DDBG_DECLARE(cuGetProcAddress_v2)
 
 namespace ddbg::shim {
 namespace {
@@ -28,6 +45,15 @@ constexpr auto MakeNames() {
 #define DDBG_NCCL(name, ...) Name{#name, name, &nccl::g_copies}, Name{"p" #name, p##name, &nccl::g_copies},
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
+#define DDBG_ROW(name) Name{#name, name, &cuda::g_copies},
+#define DDBG_CUDA(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_ROW)
+#include "proto/calls_cuda.def"
+#undef DDBG_CUDA
+#define DDBG_DRIVER_ROW(name) Name{#name, name, &cuda::g_driver_copies},
+#define DDBG_CU(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_DRIVER_ROW)
+#include "proto/calls_cuda_driver.def"
+#undef DDBG_CU
+      DDBG_DRIVER_ROW(cuGetProcAddress) DDBG_DRIVER_ROW(cuGetProcAddress_v2)
   };
   std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.name < b.name; });
   return names;
@@ -50,6 +76,7 @@ HookedFunction FindHooked(const char* name) noexcept {
   auto found = std::lower_bound(kNames.begin(), kNames.end(), wanted,
                                 [](const Name& row, std::string_view text) { return row.name < text; });
   if (found == kNames.end() || found->name != wanted) return {};
+  if (found->copies == &cuda::g_driver_copies && !cuda::IsDriverLevelOn()) return {};
   return {reinterpret_cast<void*>(found->wrapper), found->copies};
 }
 

@@ -1,9 +1,6 @@
 #include "shim/cuda/runtime.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
-#include "proto/call.h"
+#include "shim/cuda/driver.h"
 
 namespace ddbg::shim::cuda {
 namespace {
@@ -12,63 +9,50 @@ constexpr const char* kNames[] = {
 #define DDBG_CUDA(name, ...) #name,
 #include "proto/calls_cuda.def"
 #undef DDBG_CUDA
+#define DDBG_NAME_Plain(name) #name
+#define DDBG_NAME__ptsz(name) #name "_ptsz"
+#define DDBG_NAME__ptds(name) #name "_ptds"
+#define DDBG_CUDA(name, suffix, ...) DDBG_NAME_##suffix(name),
+#include "proto/calls_cuda.def"
+#undef DDBG_CUDA
+    "cudaGetDevice",
+    "cudaDeviceGetPCIBusId",
+    "cudaRuntimeGetVersion",
+    "cudaPeekAtLastError",
+    "cudaGetLastError",
+    "cudaFuncGetName",
+    "__cudaRegisterFunction",
+    "cudaStreamIsCapturing",
+    "cudaEventElapsedTime",
+    "cudaThreadExchangeStreamCaptureMode",
 };
-
-using GetDevice = int(int*);
-using GetBusId = int(char*, int, int);
-
-struct Functions {
-  GetDevice* runtime_device = nullptr;
-  GetBusId* runtime_bus_id = nullptr;
-  GetDevice* driver_device = nullptr;
-  GetBusId* driver_bus_id = nullptr;
-};
-
-// nullptr where it is not loaded: neither library may be loaded by us.
-void* InDriver(const char* name) {
-  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return driver ? dlsym(driver, name) : nullptr;
-}
-
-void* InRuntime(const char* name) {
-  LibraryCopy* copy = g_copies.Any();
-  return copy ? dlsym(copy->handle, name) : nullptr;
-}
-
-// Looked up until they are there: the runtime may be loaded after the first call of NCCL.
-const Functions& Known() {
-  static constinit std::atomic<bool> ready{false};
-  static constinit Functions functions;
-  if (ready.load(std::memory_order_acquire)) return functions;
-  Functions found;
-  found.runtime_device = reinterpret_cast<GetDevice*>(InRuntime("cudaGetDevice"));
-  found.runtime_bus_id = reinterpret_cast<GetBusId*>(InRuntime("cudaDeviceGetPCIBusId"));
-  if (!found.runtime_device) {
-    found.driver_device = reinterpret_cast<GetDevice*>(InDriver("cuCtxGetDevice"));
-    found.driver_bus_id = reinterpret_cast<GetBusId*>(InDriver("cuDeviceGetPCIBusId"));
-  }
-  dlerror();
-  if (!found.runtime_device && !found.driver_device) return functions;
-  functions = found;  // every thread that comes here writes the same
-  ready.store(true, std::memory_order_release);
-  return functions;
-}
+static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFunctions);
 
 }  // namespace
 
-constinit LibraryCopies g_copies(kNames, static_cast<uint32_t>(CudaCall::kCount), "cudaRuntimeGetVersion");
+constinit LibraryCopies g_copies(kNames, kFunctions, "cudaRuntimeGetVersion");
+constinit thread_local OwnDevice g_own_device [[gnu::tls_model("initial-exec")]] = {};
 
 int32_t CurrentDevice() noexcept {
-  const Functions& functions = Known();
-  GetDevice* get = functions.runtime_device ? functions.runtime_device : functions.driver_device;
+  LibraryCopy* copy = g_copies.Any();
+  auto* get = copy ? FunctionOf<int(int*)>(*copy, kGetDevice) : nullptr;
+  if (!get) return CurrentDriverDevice();
   int device = -1;
-  return get && get(&device) == 0 ? device : -1;
+  return AskQuietly(*copy, true, [&] { return get(&device); }) ? device : -1;
+}
+
+int32_t DeviceSlow(const ThreadState& t) noexcept {
+  int32_t device = CurrentDevice();
+  if (device >= 0) g_own_device = {t.token, device};
+  return device;
 }
 
 bool BusIdOf(int32_t device, char (&bus_id)[kBusIdBytes]) noexcept {
-  const Functions& functions = Known();
-  GetBusId* get = functions.runtime_bus_id ? functions.runtime_bus_id : functions.driver_bus_id;
-  return get && device >= 0 && get(bus_id, kBusIdBytes, device) == 0;
+  if (device < 0) return false;
+  LibraryCopy* copy = g_copies.Any();
+  auto* get = copy ? FunctionOf<int(char*, int, int)>(*copy, kGetBusId) : nullptr;
+  if (!get) return DriverBusIdOf(device, bus_id, kBusIdBytes);
+  return AskQuietly(*copy, false, [&] { return get(bus_id, kBusIdBytes, device); });
 }
 
 }  // namespace ddbg::shim::cuda

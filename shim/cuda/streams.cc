@@ -1,6 +1,5 @@
 #include "shim/cuda/streams.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include <protozero/pbf_writer.hpp>
@@ -83,10 +82,10 @@ uint32_t StreamId(ThreadState& t, uint64_t handle, bool per_thread, int32_t devi
   if (!HaveTable()) return 0;
   bool own = handle == kStreamPerThread || (handle == 0 && per_thread);
   bool legacy = !own && handle <= kStreamLegacy;
-  if ((own || legacy) && device < 0) device = CurrentDevice();
+  if ((own || legacy) && device < 0) device = DeviceNow(t);
   uint64_t key = own ? PerThreadKey(t, device) : legacy ? LegacyKey(device) : handle;
   if (Stream* stream = g_streams.Find(key); stream && stream->token == t.token) return stream->id;
-  if (device < 0) device = CurrentDevice();
+  if (device < 0) device = DeviceNow(t);
   Description d = {handle, device, own ? "per-thread" : legacy ? "legacy" : "unknown"};
   if (own) d.tid = t.slot->tid.load(std::memory_order_relaxed);
   return Define(t, key, d);
@@ -94,19 +93,22 @@ uint32_t StreamId(ThreadState& t, uint64_t handle, bool per_thread, int32_t devi
 
 uint32_t AddStream(ThreadState& t, uint64_t handle, uint32_t flags, int32_t priority) noexcept {
   if (!HaveTable() || handle <= kStreamPerThread) return 0;
-  return Define(t, handle, {handle, CurrentDevice(), "created", flags, priority});
+  return Define(t, handle, {handle, DeviceNow(t), "created", flags, priority});
 }
 
 void ForgetStream(uint64_t handle) noexcept {
-  if (HaveTable()) g_streams.Remove(handle);
+  if (HaveTable() && handle > kStreamPerThread) g_streams.Remove(handle);
+}
+
+void KeepStream(ThreadState& t, uint64_t handle, uint32_t id) noexcept {
+  if (HaveTable() && id && handle > kStreamPerThread) g_streams.Insert(handle, {id, t.token});
 }
 
 bool IsCapturingSlow(uint64_t handle) noexcept {
-  LibraryCopy* copy = g_copies.Any();
-  if (!copy) return false;
-  auto* ask = reinterpret_cast<int (*)(uint64_t, int*)>(dlsym(copy->handle, "cudaStreamIsCapturing"));
-  int status = 0;
-  return ask && ask(handle, &status) == 0 && status != 0;
+  LibraryCopy* copy = handle > kStreamLegacy ? g_copies.Any() : nullptr;
+  auto* ask = copy ? FunctionOf<int(uint64_t, int*)>(*copy, kStreamIsCapturing) : nullptr;
+  int status = kCaptureNone;
+  return ask && AskQuietly(*copy, true, [&] { return ask(handle, &status); }) && status != kCaptureNone;
 }
 
 void DefineDevice(ThreadState& t, int32_t device) noexcept {

@@ -7,11 +7,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "shim/cuda/abi.h"
 #include "shim/recorder/recorder.h"
 
 namespace ddbg::shim::cuda {
-
-inline constexpr uint64_t kStreamLegacy = 1, kStreamPerThread = 2;
 
 // Id of the stream that `handle` stands for on this thread; 0: no room. `device`: of a handle that names no device by
 // itself, and for one seen first here; -1: the thread's current one.
@@ -19,13 +18,16 @@ uint32_t StreamId(ThreadState& t, uint64_t handle, bool per_thread, int32_t devi
 
 // A stream was made. `flags` as cudaStreamCreateWithFlags has them.
 uint32_t AddStream(ThreadState& t, uint64_t handle, uint32_t flags, int32_t priority) noexcept;
-// It is destroyed: the handle may come back as another one's.
+// It is about to be destroyed: the handle may come back as another one's as soon as it is.
 void ForgetStream(uint64_t handle) noexcept;
+// It was not destroyed: `handle` stands for `id` again.
+void KeepStream(ThreadState& t, uint64_t handle, uint32_t id) noexcept;
 
-// Captures into graphs that the program has begun and not ended, as far as calls of the runtime show.
+// Captures into graphs that the program has begun and not ended, as far as calls of the runtime show: those begun by the
+// driver's cuStreamBeginCapture, or by a runtime that is linked statically, do not.
 extern std::atomic<int32_t> g_captures [[gnu::visibility("hidden")]];
 bool IsCapturingSlow(uint64_t handle) noexcept;
-// Does what is enqueued on the stream go into a graph?
+// Does what is enqueued on the stream go into a graph? The legacy stream's never does. Asked only while there is a capture.
 [[gnu::always_inline]] inline bool IsCapturing(uint64_t handle) noexcept {
   return g_captures.load(std::memory_order_relaxed) > 0 && IsCapturingSlow(handle);
 }

@@ -28,6 +28,15 @@ StackMode ParseStacks(const char* value) {
   return StackMode::kAll;
 }
 
+// A switch that is off unless it is turned on.
+bool IsOn(const char* value) { return value && (!strcmp(value, "1") || !strcmp(value, "on")); }
+bool IsOff(const char* value) { return !value || !*value || !strcmp(value, "0") || !strcmp(value, "off"); }
+
+bool ParseOn(const char* value, const char* name) {
+  if (!IsOn(value) && !IsOff(value)) Say("%s=%s is neither 0 nor 1; it stays off", name, value);
+  return IsOn(value);
+}
+
 // "500M", "64 K" is wrong, "0" is no limit.
 uint64_t ParseBudget(const char* value, uint64_t otherwise) {
   if (!value || !*value) return otherwise;
@@ -66,6 +75,8 @@ bool IsSwitchedOff() {
   return value && (!strcmp(value, "0") || !strcmp(value, "off"));
 }
 
+bool WantsCudaDriver() { return IsOn(getenv("DDBG_CUDA_DRIVER")); }
+
 Settings ReadSettings() {
   Settings settings;
   settings.on = !IsSwitchedOff();
@@ -74,6 +85,7 @@ Settings ReadSettings() {
   if (value && *value && strcmp(value, "1") && strcmp(value, "on")) Say("DDBG=%s is neither 0 nor 1; recording", value);
   settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
   settings.budget_bytes = ParseBudget(getenv("DDBG_BUDGET"), settings.budget_bytes);
+  settings.cuda_driver = ParseOn(getenv("DDBG_CUDA_DRIVER"), "DDBG_CUDA_DRIVER");
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
   Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
   if (!DefaultSocketPath(settings.socket, sizeof(settings.socket))) {

@@ -13,6 +13,7 @@ enum class StackMode { kAll, kComm, kOff };
 struct Settings {
   bool on = true;
   StackMode stacks = StackMode::kAll;
+  bool cuda_driver = false;
   uint64_t budget_bytes = uint64_t{1} << 30;  // of the trace; 0: no limit
   char dir[PATH_MAX] = "";                    // absolute
   char run_id[256] = "";                      // "" if not given
@@ -25,5 +26,8 @@ Settings ReadSettings();
 
 // DDBG=0? Cheap enough for a process that will never record.
 bool IsSwitchedOff();
+
+// DDBG_CUDA_DRIVER=1? As cheap, and silent: needed before there is a recorder.
+bool WantsCudaDriver();
 
 }  // namespace ddbg::shim
