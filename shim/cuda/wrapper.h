@@ -186,6 +186,7 @@ template <auto kCall, bool kPerThread>
   if constexpr (kPerThread) r.flags = kFlagPerThread;
   t.slot->in_flight.request_count = 0;
   r.stack = CaptureStack(t, LaneOf(kind) == kVitalLane);
+  m.stream = 0;
   m.attached = Attach(t);
   if (m.attached) [[likely]] {
     FillArguments<kCall, kPerThread>(t, r, m);
