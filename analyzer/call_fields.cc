@@ -36,9 +36,9 @@ constexpr std::string_view kKindNames[] = {
     "graph_launch",  "host_callback",  "copy",          "fill",        "alloc",         "free",         "device_set",
     "stream_create", "stream_destroy", "stream_query",  "stream_sync", "stream_wait",   "event_create", "event_destroy",
     "event_record",  "event_query",    "event_sync",    "device_sync", "capture_begin", "capture_end",  "graph_create",
-    "graph_destroy",
+    "graph_destroy", "detail",
 };
-static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::GraphDestroy) + 1);
+static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::Detail) + 1);
 
 constexpr std::string_view kOpNames[] = {
     "",         "MPI_MAX",  "MPI_MIN",    "MPI_SUM",    "MPI_PROD",    "MPI_LAND",  "MPI_BAND", "MPI_LOR", "MPI_BOR",

@@ -73,6 +73,7 @@ enum class CallKind : uint8_t {
   CaptureEnd,
   GraphCreate,  // an executable graph
   GraphDestroy,
+  Detail,  // of NCCL: how an operation is carried out; no call
 };
 
 // What must agree between the members of a communicator, or how a completion call ends.

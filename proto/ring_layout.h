@@ -54,6 +54,7 @@ enum RecordFlag : uint8_t {
   kFlagCapturing = 8,   // into a graph: runs when that is launched, as often as it is
   kFlagNested = 32,     // made by the library inside the call that the thread is in (driver level)
   kFlagPerThread = 64,  // by a _ptsz or _ptds name
+  kFlagByPlugin = 128,  // told by NCCL's plugin interface, not seen as a call: no reduction operator, no duration
 };
 
 // One finished call, as the application thread saw it.

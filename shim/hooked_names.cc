@@ -9,7 +9,9 @@
 #include "shim/cuda/runtime.h"
 #include "shim/interpose/dlsym_hook.h"
 #include "shim/nccl/library.h"
+#include "shim/nccl/plugin/offer.h"
 
+#define DDBG_NCCL_EVENT(...)
 #define DDBG_NCCL(name, ...) \
   extern "C" void name();    \
   extern "C" void p##name();
@@ -42,6 +44,7 @@ struct Name {
 
 constexpr auto MakeNames() {
   std::array names = {
+#define DDBG_NCCL_EVENT(...)
 #define DDBG_NCCL(name, ...) Name{#name, name, &nccl::g_copies}, Name{"p" #name, p##name, &nccl::g_copies},
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
@@ -72,6 +75,7 @@ bool MayBeOurs(const char* name) {
 
 HookedFunction FindHooked(const char* name) noexcept {
   if (!MayBeOurs(name)) return {};
+  if (auto* answer = nccl::plugin::AnswerFor(name)) return {.answer = answer};
   std::string_view wanted = name;
   auto found = std::lower_bound(kNames.begin(), kNames.end(), wanted,
                                 [](const Name& row, std::string_view text) { return row.name < text; });

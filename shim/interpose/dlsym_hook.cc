@@ -41,6 +41,7 @@ struct DlsymAnswer {
   }
   if (handle == RTLD_NEXT || !name || ddbg::shim::IsOwnCode(caller)) return {nullptr, 0};
   ddbg::shim::HookedFunction hooked = ddbg::shim::FindHooked(name);
+  if (hooked.answer && handle != RTLD_DEFAULT) return {hooked.answer(real(handle, name)), 1};
   if (!hooked.wrapper) return {nullptr, 0};
   if (handle == RTLD_DEFAULT) {
     // Ours is what is found, though a function that the program's own library does not have must not seem to be there.

@@ -13,8 +13,9 @@ namespace ddbg::shim {
 class LibraryCopies;
 
 struct HookedFunction {
-  void* wrapper = nullptr;  // nullptr: not a name of ours
+  void* wrapper = nullptr;  // nullptr: not a function of ours
   LibraryCopies* copies = nullptr;
+  void* (*answer)(void* found) = nullptr;  // of a name that is looked up in a handle: what to give, by what was found
 };
 
 // By name, from all families' tables (shim/hooked_names.cc). Any thread, also before constructors.

@@ -53,6 +53,20 @@ void WriteVersion(ThreadState& t) {
   WriteLibrary(t, "NCCL", get_version && get_version(&code) == 0 ? VersionText(code).c_str() : "", copy->path);
 }
 
+// The plugin says so itself as soon as NCCL comes to it.
+const char* WhyNoPlugin() {
+  switch (CurrentSettings().nccl_plugin) {
+    case PluginMode::kOn:
+    case PluginMode::kTimes: return "asked for (DDBG_NCCL_PLUGIN), but NCCL has not come to it";
+    default: return "off (DDBG_NCCL_PLUGIN=1)";
+  }
+}
+
+void WriteLevels(ThreadState& t) {
+  WriteLevel(t, "NCCL", true, "every call of the public functions; an NCCL linked statically is not seen");
+  WriteLevel(t, "NCCL plugin", false, WhyNoPlugin());
+}
+
 void WriteTypes(ThreadState& t) {
   for (int i = 0; i < kTypeCount; ++i) {
     g_tables->type_ids[i] = NextId(IdKind::kDatatype);
@@ -94,7 +108,7 @@ bool AttachSlow(ThreadState& t) noexcept {
   }
   if (!AllocateTables()) return false;
   WriteVersion(t);
-  WriteLevel(t, "NCCL", true, "every call of the public functions; an NCCL linked statically is not seen");
+  WriteLevels(t);
   WriteTypes(t);
   cuda::Attach(t);  // NCCL's calls are on CUDA's streams: what is seen of CUDA is told with them
   g_attached.store(t.token, std::memory_order_release);

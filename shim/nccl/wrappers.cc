@@ -29,5 +29,6 @@ using ddbg::shim::nccl::Run;
     return Run<NcclCall::name>(__builtin_frame_address(0), __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__); \
   }
 #define DDBG_NCCL_OWN(...)
+#define DDBG_NCCL_EVENT(...)
 #define DDBG_NCCL(name, kind, shape, ...) DDBG_DEFINE(name __VA_OPT__(, ) __VA_ARGS__)
 #include "proto/calls_nccl.def"

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bit>
 #include <new>
 
 #include "shim/recorder/clock.h"
@@ -299,6 +300,12 @@ void SayIfUnwritten(const Recorder& recorder) {
 }
 
 const Settings& CurrentSettings() noexcept { return CurrentRecorder()->settings; }
+
+RecordClock CurrentClock() noexcept {
+  const RegionHeader& header = *CurrentRecorder()->region.header();
+  return {header.clock_start.ticks,
+          std::bit_cast<double>(header.clock_ns_per_tick_bits.load(std::memory_order_relaxed))};
+}
 
 ThreadState* EnterSlow(uintptr_t frame) noexcept {
   if (g_off.load(std::memory_order_relaxed)) return nullptr;

@@ -193,4 +193,11 @@ void NoteAbort() noexcept;
 
 const Settings& CurrentSettings() noexcept;
 
+// Of the clock of records, and its reading when the recorder was made. `ns_per_tick` 0: not measured yet (50 ms).
+struct RecordClock {
+  uint64_t start;
+  double ns_per_tick;
+};
+RecordClock CurrentClock() noexcept;
+
 }  // namespace ddbg::shim

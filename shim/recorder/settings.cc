@@ -37,6 +37,11 @@ bool ParseOn(const char* value, const char* name) {
   return IsOn(value);
 }
 
+void SayIfWrong(const char* plugin, PluginMode mode) {
+  if (mode == PluginMode::kOff && strcmp(plugin, "0") && strcmp(plugin, "off"))
+    Say("DDBG_NCCL_PLUGIN=%s is none of 0, 1, times; using 0", plugin);
+}
+
 // "500M", "64 K" is wrong, "0" is no limit.
 uint64_t ParseBudget(const char* value, uint64_t otherwise) {
   if (!value || !*value) return otherwise;
@@ -77,6 +82,15 @@ bool IsSwitchedOff() {
 
 bool WantsCudaDriver() { return IsOn(getenv("DDBG_CUDA_DRIVER")); }
 
+PluginMode ReadPluginMode() {
+  const char* value = getenv("DDBG_NCCL_PLUGIN");
+  if (!value || !*value) return PluginMode::kNotSaid;
+  if (!strcmp(value, "0") || !strcmp(value, "off")) return PluginMode::kOff;
+  if (!strcmp(value, "1") || !strcmp(value, "on")) return PluginMode::kOn;
+  if (!strcmp(value, "times")) return PluginMode::kTimes;
+  return PluginMode::kOff;
+}
+
 Settings ReadSettings() {
   Settings settings;
   settings.on = !IsSwitchedOff();
@@ -84,6 +98,8 @@ Settings ReadSettings() {
   const char* value = getenv("DDBG");
   if (value && *value && strcmp(value, "1") && strcmp(value, "on")) Say("DDBG=%s is neither 0 nor 1; recording", value);
   settings.stacks = ParseStacks(getenv("DDBG_STACKS"));
+  settings.nccl_plugin = ReadPluginMode();
+  SayIfWrong(getenv("DDBG_NCCL_PLUGIN"), settings.nccl_plugin);
   settings.budget_bytes = ParseBudget(getenv("DDBG_BUDGET"), settings.budget_bytes);
   settings.cuda_driver = ParseOn(getenv("DDBG_CUDA_DRIVER"), "DDBG_CUDA_DRIVER");
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));

@@ -9,11 +9,13 @@
 namespace ddbg::shim {
 
 enum class StackMode { kAll, kComm, kOff };
+enum class PluginMode { kNotSaid, kOff, kOn, kTimes };
 
 struct Settings {
   bool on = true;
   StackMode stacks = StackMode::kAll;
   bool cuda_driver = false;
+  PluginMode nccl_plugin = PluginMode::kNotSaid;
   uint64_t budget_bytes = uint64_t{1} << 30;  // of the trace; 0: no limit
   char dir[PATH_MAX] = "";                    // absolute
   char run_id[256] = "";                      // "" if not given
@@ -29,5 +31,8 @@ bool IsSwitchedOff();
 
 // DDBG_CUDA_DRIVER=1? As cheap, and silent: needed before there is a recorder.
 bool WantsCudaDriver();
+
+// DDBG_NCCL_PLUGIN. Asked before there are settings, too.
+PluginMode ReadPluginMode();
 
 }  // namespace ddbg::shim
