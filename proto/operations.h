@@ -42,7 +42,12 @@ inline bool StaysForGood(const CallInfo* info, uint16_t call, int32_t result) {
     case CallKind::Finalize:
     case CallKind::Abort:
     case CallKind::CommCreate:
-    case CallKind::CommFree: return true;
+    case CallKind::CommFree:
+    case CallKind::UniqueId:
+    case CallKind::CommInit:
+    case CallKind::CommFinalize:
+    case CallKind::CommAbort:
+    case CallKind::CommRevoke: return true;
     default: return result != 0;
   }
 }
