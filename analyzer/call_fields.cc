@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "analyzer/symbolize.h"
+
 namespace ddbg::analyzer {
 namespace {
 
@@ -46,6 +48,53 @@ constexpr std::string_view kOpNames[] = {
 };
 static_assert(std::size(kOpNames) == kOpPreMulSum + 1);
 
+constexpr std::string_view kNcclResults[] = {"ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+                                             "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+                                             "ncclRemoteError",   "ncclInProgress"};
+
+// cudaError_t and CUresult have one numbering, but not one set of names.
+struct CudaError {
+  int32_t code;
+  std::string_view runtime, driver;
+};
+constexpr CudaError kCudaErrors[] = {
+    {1, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE"},
+    {2, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY"},
+    {3, "cudaErrorInitializationError", "CUDA_ERROR_NOT_INITIALIZED"},
+    {4, "cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED"},
+    {9, "cudaErrorInvalidConfiguration", ""},
+    {46, "cudaErrorDevicesUnavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE"},
+    {98, "cudaErrorInvalidDeviceFunction", ""},
+    {100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE"},
+    {101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE"},
+    {201, "cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT"},
+    {209, "cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+    {214, "cudaErrorECCUncorrectable", "CUDA_ERROR_ECC_UNCORRECTABLE"},
+    {220, "cudaErrorNvlinkUncorrectable", "CUDA_ERROR_NVLINK_UNCORRECTABLE"},
+    {304, "cudaErrorOperatingSystem", "CUDA_ERROR_OPERATING_SYSTEM"},
+    {400, "cudaErrorInvalidResourceHandle", "CUDA_ERROR_INVALID_HANDLE"},
+    {500, "cudaErrorSymbolNotFound", "CUDA_ERROR_NOT_FOUND"},
+    {600, "cudaErrorNotReady", "CUDA_ERROR_NOT_READY"},
+    {700, "cudaErrorIllegalAddress", "CUDA_ERROR_ILLEGAL_ADDRESS"},
+    {701, "cudaErrorLaunchOutOfResources", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
+    {702, "cudaErrorLaunchTimeout", "CUDA_ERROR_LAUNCH_TIMEOUT"},
+    {704, "cudaErrorPeerAccessAlreadyEnabled", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
+    {709, "cudaErrorContextIsDestroyed", "CUDA_ERROR_CONTEXT_IS_DESTROYED"},
+    {710, "cudaErrorAssert", "CUDA_ERROR_ASSERT"},
+    {716, "cudaErrorMisalignedAddress", "CUDA_ERROR_MISALIGNED_ADDRESS"},
+    {719, "cudaErrorLaunchFailure", "CUDA_ERROR_LAUNCH_FAILED"},
+    {800, "cudaErrorNotPermitted", "CUDA_ERROR_NOT_PERMITTED"},
+    {801, "cudaErrorNotSupported", "CUDA_ERROR_NOT_SUPPORTED"},
+    {802, "cudaErrorSystemNotReady", "CUDA_ERROR_SYSTEM_NOT_READY"},
+    {803, "cudaErrorSystemDriverMismatch", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
+    {900, "cudaErrorStreamCaptureUnsupported", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+    {901, "cudaErrorStreamCaptureInvalidated", "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
+    {906, "cudaErrorStreamCaptureImplicit", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"},
+    {907, "cudaErrorCapturedEvent", "CUDA_ERROR_CAPTURED_EVENT"},
+    {908, "cudaErrorStreamCaptureWrongThread", "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"},
+    {999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN"},
+};
+
 bool IsCompletionCall(CallKind kind) { return kind == CallKind::Wait || kind == CallKind::Test; }
 
 // A call that ends operations carries the fields of the one it ended, if it was one.
@@ -65,7 +114,67 @@ CallFields FieldsOfCompletionCall(const Call& call, CallFields fields) {
   return FieldsOfEnded(call, fields);
 }
 
+// Kinds that NCCL and CUDA brought; the meaning of a record's fields is FORMAT.md's.
+void FieldsOfKind(const Call& call, CallFields* fields) {
+  switch (call.info().kind) {
+    case CallKind::CommInit: fields->ranks = true; return;
+    case CallKind::CommCreate: fields->color = call.info().name == "ncclCommSplit"; return;
+    case CallKind::AsyncError: fields->state = true, fields->polls = call.count > 0; return;
+    case CallKind::GroupStart: fields->group = call.aux != 0, fields->depth = true; return;
+    case CallKind::GroupEnd: fields->group = call.aux != 0, fields->depth = fields->operations = true; return;
+    case CallKind::Launch: fields->kernel = fields->stream = true; return;
+    case CallKind::GraphLaunch: fields->graph = fields->stream = true; return;
+    case CallKind::Copy: fields->bytes = fields->stream = fields->copy_kind = true; return;
+    case CallKind::Fill: fields->bytes = fields->stream = true; return;
+    case CallKind::Alloc:
+    case CallKind::Free: fields->bytes = call.count > 0, fields->device = fields->stream = fields->address = true; return;
+    case CallKind::DeviceSet:
+    case CallKind::DeviceSync: fields->device = true; return;
+    case CallKind::StreamQuery: fields->polls = call.count > 0, fields->stream = true; return;
+    case CallKind::EventQuery: fields->polls = call.count > 0, fields->event = true; return;
+    case CallKind::HostCallback:
+    case CallKind::StreamCreate:
+    case CallKind::StreamDestroy:
+    case CallKind::StreamSync:
+    case CallKind::CaptureBegin: fields->stream = true; return;
+    case CallKind::CaptureEnd: fields->stream = fields->graph = true; return;
+    case CallKind::StreamWait:
+    case CallKind::EventRecord: fields->stream = fields->event = true; return;
+    case CallKind::EventCreate:
+    case CallKind::EventDestroy:
+    case CallKind::EventSync: fields->event = true; return;
+    case CallKind::GraphCreate:
+    case CallKind::GraphDestroy: fields->graph = true; return;
+    case CallKind::Register: fields->bytes = true; return;
+    default: return;
+  }
+}
+
 }  // namespace
+
+bool IsNccl(const Call& call) { return call.known() && call.info().api == Api::Nccl; }
+
+bool IsCuda(const Call& call) {
+  return call.known() && (call.info().api == Api::Cuda || call.info().api == Api::CudaDriver);
+}
+
+bool IsStreamWork(const Call& call) {
+  if (!IsNccl(call) || (call.flags & kFlagCapturing)) return false;
+  CallKind kind = call.info().kind;
+  if (kind == CallKind::Send || kind == CallKind::Recv) return true;
+  return kind == CallKind::Collective && (kRoles[call.call - kFirstCall] & MaskOf(Role::Stream)) != 0;
+}
+
+bool Accepted(const Call& call) {
+  constexpr int32_t kInProgress = 7;
+  return call.open() || call.result == 0 || (IsNccl(call) && call.result == kInProgress);
+}
+
+bool IsPoll(const Call& call) {
+  if (!call.known()) return false;
+  CallKind kind = call.info().kind;
+  return kind == CallKind::AsyncError || kind == CallKind::EventQuery || kind == CallKind::StreamQuery;
+}
 
 CallFields FieldsOf(const Call& call) {
   CallFields fields;
@@ -78,6 +187,7 @@ CallFields FieldsOf(const Call& call) {
   bool second = call.flags & kFlagSecondHalf;
   fields.comm = call.comm != 0;
   fields.seq = IsCollective(kind) && call.comm != 0 && call.info().shape != CallShape::CreateGroup;
+  bool nccl = call.info().api == Api::Nccl;
   fields.count = second ? has(Role::RecvCount, Role::Count) : has(Role::Count);
   fields.op = has(Role::Op);
   fields.root = has(Role::Root);
@@ -87,6 +197,13 @@ CallFields FieldsOf(const Call& call) {
   fields.new_comm = kind == CallKind::CommCreate && !call.info().has_request && call.aux != 0;
   fields.code = has(Role::Code);
   fields.polls = kind == CallKind::Probe && (call.flags & kFlagNothingDone);
+  if (nccl || IsCuda(call)) {
+    fields.stream = IsStreamWork(call) || ((call.flags & kFlagCapturing) && has(Role::Stream));
+    fields.operation = fields.stream && call.aux != 0;
+    if (has(Role::Bytes) && kind == CallKind::Collective) fields.bytes = true;
+    FieldsOfKind(call, &fields);
+    return fields;
+  }
   bool numbered = call.info().has_request && kind != CallKind::SendInit && kind != CallKind::RecvInit;
   fields.operation = numbered && call.aux != 0 && !call.open();
   return fields;
@@ -108,6 +225,54 @@ std::string_view KindName(const Call& call) {
 }
 
 std::string_view OpName(uint8_t op) { return op < std::size(kOpNames) ? kOpNames[op] : std::string_view("user"); }
+
+std::string_view OpName(const Call& call) {
+  if (!IsNccl(call)) return OpName(call.op);
+  switch (call.op) {
+    case kOpSum: return "ncclSum";
+    case kOpProd: return "ncclProd";
+    case kOpMax: return "ncclMax";
+    case kOpMin: return "ncclMin";
+    case kOpAvg: return "ncclAvg";
+    default: return OpName(call.op);
+  }
+}
+
+std::string_view NcclResultName(uint64_t result) {
+  return result < std::size(kNcclResults) ? kNcclResults[result] : std::string_view();
+}
+
+std::string_view ResultName(const Call& call) {
+  if (!call.known() || call.result == 0) return "";
+  if (IsNccl(call)) return NcclResultName(static_cast<uint32_t>(call.result));
+  if (!IsCuda(call)) return "";
+  for (const CudaError& error : kCudaErrors)
+    if (error.code == call.result) return call.info().api == Api::Cuda ? error.runtime : error.driver;
+  return "";
+}
+
+std::string ResultText(const Call& call) {
+  std::string_view name = ResultName(call);
+  return name.empty() ? std::to_string(call.result) : fmt::format("{} ({})", name, call.result);
+}
+
+std::string_view CopyKindName(const Call& call) {
+  constexpr std::string_view kNames[] = {"", "H2H", "H2D", "D2H", "D2D", "default"};
+  return call.aux < std::size(kNames) ? kNames[call.aux] : std::string_view();
+}
+
+std::string StreamName(const Process& process, int32_t stream) {
+  if (stream <= 0) return "";
+  auto found = process.streams.find(static_cast<uint32_t>(stream));
+  std::string name = fmt::format("stream {}", stream);
+  if (found == process.streams.end() || found->second.kind == "created" || found->second.kind.empty()) return name;
+  return fmt::format("{} ({})", name, found->second.kind);
+}
+
+std::string KernelName(const Process& process, uint32_t kernel) {
+  auto found = process.kernels.find(kernel);
+  return kernel == 0 || found == process.kernels.end() ? "" : Demangle(found->second.c_str());
+}
 
 std::string DatatypeName(const Process& process, uint32_t dtype) {
   auto found = process.dtypes.find(dtype);

@@ -18,6 +18,7 @@ std::string NameOf(const Process& process, uint32_t id, int depth) {
   const Communicator& comm = found->second;
   if (IsGivenByTheProgram(comm.name)) return comm.name;
   if (comm.kind.empty()) return fmt::format("communicator {}", id);
+  if (comm.nccl && comm.parent == 0) return fmt::format("NCCL communicator of {} ranks", comm.size);
   if (comm.parent == 0 || depth == kMaxDepth) return comm.kind;
   return fmt::format("{}#{} of {}", comm.kind, comm.creation_index, NameOf(process, comm.parent, depth + 1));
 }

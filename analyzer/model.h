@@ -39,6 +39,10 @@ struct Call {
   const CallInfo& info() const { return kCalls[call - kFirstCall]; }  // only if known()
 };
 
+struct KeyValue {
+  std::string key, value;
+};
+
 struct Communicator {
   uint32_t id = 0;
   uint64_t uid = 0;
@@ -50,8 +54,46 @@ struct Communicator {
   uint32_t size = 0;
   int32_t rank = -1;
   uint32_t remote_size = 0;
-  std::vector<int32_t> members;  // world ranks, by rank in this communicator; empty if unknown
+  std::vector<int32_t> members;  // world ranks, by rank in this communicator; empty if unknown, as of NCCL always
   bool freed = false;
+  // NCCL
+  bool nccl = false;
+  bool blocking = true;  // calls on it wait
+  int32_t device = -1;   // CUDA ordinal; -1: not known
+  std::string device_id;  // PCI bus id; "" if not known
+  std::vector<uint64_t> id_hash;
+  uint32_t id_use = 0;
+  int32_t color = 0, key = 0;  // of a split
+  std::vector<int32_t> excluded;
+  std::vector<KeyValue> config;
+};
+
+// A CUDA stream; Call::tag of NCCL's and CUDA's calls is its id.
+struct Stream {
+  uint64_t handle = 0;
+  int32_t device = -1;  // ordinal; -1: not known
+  std::string kind;     // "legacy", "per-thread", "created", "unknown"
+  uint32_t flags = 0;   // 1: does not wait for the legacy stream
+  int32_t priority = 0;
+  uint32_t tid = 0;
+
+  bool blocking() const { return kind == "created" && (flags & 1) == 0; }
+};
+
+struct Device {
+  int32_t ordinal = -1;
+  std::string bus_id, uuid, name;  // uuid: raw bytes
+};
+
+// What of an API was recorded at all.
+struct Level {
+  std::string name;
+  bool on = false;
+  std::string why;
+};
+
+struct Library {
+  std::string api, abi, version, path;
 };
 
 struct Datatype {
@@ -103,10 +145,6 @@ struct ProcessEnd {
   bool went_alone() const { return peers > 0 && peers_running == peers; }
 };
 
-struct KeyValue {
-  std::string key, value;
-};
-
 // Messages of one kind that were posted in detail that was dropped.
 struct DroppedMessages {
   uint16_t call = 0;
@@ -150,6 +188,8 @@ struct Process {
   // as the libraries say
   int32_t mpi_rank = -1, mpi_size = -1;
   std::string mpi_abi, mpi_version, mpi_path;
+  int32_t nccl_rank = -1, nccl_size = -1;  // of its first communicator, where nobody else gave a rank
+  std::vector<Library> libraries;          // but MPI's
 
   std::vector<Call> calls;                   // by start; a second half follows its first; open calls among them
   std::map<size_t, OpenDetail> open_detail;  // by index into `calls`
@@ -160,6 +200,10 @@ struct Process {
       python_by_stack_id;  // innermost first; only where there are any
   std::unordered_map<uint32_t, PythonCode> python_codes;
   std::unordered_map<uint32_t, uint32_t> tid_by_thread;
+  std::unordered_map<uint32_t, Stream> streams;
+  std::unordered_map<uint32_t, std::string> kernels;  // mangled names
+  std::vector<Device> devices;                        // by ordinal
+  std::vector<Level> levels;
   std::vector<Module> modules;
   ProcessEnd end;
   Dropped dropped;
@@ -167,9 +211,11 @@ struct Process {
   int64_t last_seen_ns = 0;         // latest time in the file
   std::vector<std::string> damage;  // truncated tail, bad frames: one sentence each
 
-  // Rank as MPI says, else as the launcher says, else -1.
-  int32_t rank() const { return mpi_rank >= 0 ? mpi_rank : launcher_rank; }
-  int32_t world_size() const { return mpi_size >= 0 ? mpi_size : launcher_world_size; }
+  // Rank as MPI says, else as the launcher says, else as NCCL says, else -1.
+  int32_t rank() const { return mpi_rank >= 0 ? mpi_rank : launcher_rank >= 0 ? launcher_rank : nccl_rank; }
+  int32_t world_size() const {
+    return mpi_size >= 0 ? mpi_size : launcher_world_size >= 0 ? launcher_world_size : nccl_size;
+  }
   uint64_t lost_total() const {
     uint64_t sum = 0;
     for (uint64_t n : lost) sum += n;

@@ -12,6 +12,10 @@ bool StartsWithOneOf(std::string_view name, std::initializer_list<std::string_vi
 
 // Open MPI 3 to 5, the MPICH family and the transports they load. "mca_" are Open MPI's plug-ins; a slash in the middle
 // tells UCX's and libfabric's plug-in folders.
+bool IsNcclOrCuda(std::string_view name) {
+  return StartsWithOneOf(name, {"libnccl", "librccl", "libcudart.", "libcuda.", "libnvidia-", "libcupti."});
+}
+
 bool IsMpi(std::string_view path, std::string_view name) {
   return StartsWithOneOf(name, {"libmpi",     "libpmpi",    "libopen-pal", "libopen-rte", "libprrte", "libpmix",
                                 "libpmi.so",  "libpmi2.so", "mca_",        "libmca_",     "libucp.",  "libuct.",
@@ -32,7 +36,7 @@ bool IsSystem(std::string_view name) {
 
 bool IsInterpreter(std::string_view path, std::string_view name) {
   return StartsWithOneOf(name, {"libpython", "python2", "python3", "MPI.cpython", "MPI.abi3", "_ctypes.", "libffi.",
-                                "libjulia", "sys.so"}) ||
+                                "libjulia", "sys.so", "libtorch", "libc10", "_C.cpython"}) ||
          name == "python" || name == "julia" || path.find("/mpi4py/") != path.npos;
 }
 
@@ -47,7 +51,7 @@ ModuleRole RoleOfModule(std::string_view path) {
   std::string_view name = BaseName(path);
   if (StartsWithOneOf(name, {"libddbg", "libunwind."})) return ModuleRole::kRecorder;
   if (IsInterpreter(path, name)) return ModuleRole::kInterpreter;
-  if (IsMpi(path, name)) return ModuleRole::kMpi;
+  if (IsMpi(path, name) || IsNcclOrCuda(name)) return ModuleRole::kMpi;
   if (IsSystem(name)) return ModuleRole::kSystem;
   return ModuleRole::kApplication;
 }

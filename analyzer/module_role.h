@@ -10,9 +10,9 @@ namespace ddbg::analyzer {
 
 enum class ModuleRole {
   kApplication,  // the program and its own libraries
-  kInterpreter,  // Python, Julia and their MPI bindings: the program's line is elsewhere
+  kInterpreter,  // Python, Julia, their MPI bindings and PyTorch: the program's line is elsewhere
   kSystem,       // C and C++ run time, dynamic linker, OpenMP run time
-  kMpi,          // an MPI library, its plug-ins and transports
+  kMpi,          // an MPI library, its plug-ins and transports; NCCL and CUDA
   kRecorder,     // libddbg.so and its unwinder
   kUnknown,      // no module: an address in nothing that was loaded
 };

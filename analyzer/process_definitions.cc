@@ -1,5 +1,6 @@
 // What the ids in records mean: stacks, communicators, datatypes, libraries, modules.
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/process_loader.h"
 
@@ -38,11 +39,7 @@ void ProcessLoader::AddDefinition(const proto::Definition& definition) {
       process_.dtypes[d.id()] = {d.name(), d.size(), d.base(), d.elements(), d.signature()};
       return;
     }
-    case proto::Definition::kLibrary:
-      process_.mpi_abi = definition.library().abi();
-      process_.mpi_version = definition.library().version();
-      process_.mpi_path = definition.library().path();
-      return;
+    case proto::Definition::kLibrary: return AddLibrary(definition.library());
     case proto::Definition::kWorld:
       process_.mpi_rank = definition.world().rank();
       process_.mpi_size = definition.world().size();
@@ -50,8 +47,54 @@ void ProcessLoader::AddDefinition(const proto::Definition& definition) {
     case proto::Definition::kCommunicatorFreed:
       process_.comms[definition.communicator_freed().id()].freed = true;
       return;
+    case proto::Definition::kStream: {
+      const proto::Stream& d = definition.stream();
+      process_.streams[d.id()] = {d.handle(), d.device(), d.kind(), d.flags(), d.priority(), d.tid()};
+      return;
+    }
+    case proto::Definition::kKernel: process_.kernels[definition.kernel().id()] = definition.kernel().name(); return;
+    case proto::Definition::kDevice: return AddDevice(definition.device());
+    case proto::Definition::kLevel: return AddLevel(definition.level());
     default: return;
   }
+}
+
+// A program may have two copies of NCCL or CUDA's runtime; the same one may be told twice.
+void ProcessLoader::AddLibrary(const proto::Library& d) {
+  if (d.api().empty() || d.api() == "MPI") {
+    process_.mpi_abi = d.abi();
+    process_.mpi_version = d.version();
+    process_.mpi_path = d.path();
+    return;
+  }
+  for (const Library& known : process_.libraries)
+    if (known.api == d.api() && known.path == d.path() && known.version == d.version()) return;
+  process_.libraries.push_back({d.api(), d.abi(), d.version(), d.path()});
+}
+
+void ProcessLoader::AddDevice(const proto::Device& d) {
+  Device device{d.ordinal(), d.bus_id(), d.uuid(), d.name()};
+  for (Device& known : process_.devices)
+    if (known.ordinal == device.ordinal) return static_cast<void>(known = device);
+  process_.devices.push_back(device);
+  std::sort(process_.devices.begin(), process_.devices.end(),
+            [](const Device& a, const Device& b) { return a.ordinal < b.ordinal; });
+}
+
+void ProcessLoader::AddLevel(const proto::Level& d) {
+  Level level{d.name(), d.on(), d.why()};
+  for (Level& known : process_.levels)
+    if (known.name == level.name) return static_cast<void>(known = level);
+  process_.levels.push_back(level);
+}
+
+// What NCCL's first communicator says of rank and size counts only where there is no MPI to ask.
+void ProcessLoader::SettleWorld() {
+  bool nccl = std::any_of(process_.libraries.begin(), process_.libraries.end(),
+                          [](const Library& library) { return library.api == "NCCL"; });
+  if (!nccl || !process_.mpi_abi.empty()) return;
+  process_.nccl_rank = std::exchange(process_.mpi_rank, -1);
+  process_.nccl_size = std::exchange(process_.mpi_size, -1);
 }
 
 void ProcessLoader::AddStack(const proto::Stack& definition) {
@@ -84,6 +127,18 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   comm.members = ExpandMembers(c.members(), members_left_);
   members_left_ -= comm.members.size();
   if (comm.members.empty() && !c.members().empty()) malformed_ = true;
+  comm.nccl = c.api() == "NCCL";
+  if (!comm.nccl) return;
+  comm.blocking = c.blocking();
+  if (c.device() > 0) comm.device = c.device() - 1;
+  if (!c.device_id().empty()) comm.device_id = c.device_id();
+  comm.id_hash.assign(c.id_hash().begin(), c.id_hash().end());
+  comm.id_use = c.id_use();
+  comm.color = c.color();
+  comm.key = c.key();
+  comm.excluded.assign(c.excluded().begin(), c.excluded().end());
+  comm.config.clear();
+  for (const proto::KeyValue& pair : c.config()) comm.config.push_back({pair.key(), pair.value()});
 }
 
 void ProcessLoader::AddModules(const proto::Modules& modules) {

@@ -345,6 +345,7 @@ void ProcessLoader::ReportTroubles() {
 
 Process ProcessLoader::Finish(std::string file) {
   process_.file = std::move(file);
+  SettleWorld();
   CorrectTimes();
   AppendOpenCalls();
   SortCalls();

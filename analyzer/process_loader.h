@@ -67,6 +67,10 @@ class ProcessLoader {
   void AddDefinition(const proto::Definition& definition);
   void AddStack(const proto::Stack& definition);
   void AddCommunicator(const proto::Communicator& communicator);
+  void AddLibrary(const proto::Library& library);
+  void AddDevice(const proto::Device& device);
+  void AddLevel(const proto::Level& level);
+  void SettleWorld();
   void AddModules(const proto::Modules& modules);
   void AddOpenCall(const proto::OpenCall& open_call);
   void AddEnd(const proto::ProcessEnd& end);
