@@ -14,6 +14,7 @@ Context::Context(const Run& run)
       matching(MatchCollectives(run)),
       messages(MatchMessages(run)),
       situations(Assess(run)),
+      replay(PlayThrough(run, matching, situations.hang_end_ns)),
       views_(&symbolizer_),
       sites_(run.processes.size()) {}
 
@@ -83,7 +84,7 @@ std::string Context::WhereIs(size_t process) {
                        line.empty() ? "" : " called from " + line, from, OpenSeconds(process, s.open_call), end);
   }
   if (s.finalized) return "past MPI_Finalize" + end;
-  if (s.last_call == kNoIndex) return "before its first MPI call" + end;
+  if (s.last_call == kNoIndex) return "before its first call" + end;
   std::string line = Line(process, s.last_call);
   const Call& last = p.calls[s.last_call];
   double since = static_cast<double>(situations.end_ns - last.start_ns - last.duration_ns) / 1e9;

@@ -8,6 +8,7 @@
 #include "analyzer/match.h"
 #include "analyzer/messages.h"
 #include "analyzer/model.h"
+#include "analyzer/replay.h"
 #include "analyzer/situation.h"
 #include "analyzer/stack_view.h"
 
@@ -21,6 +22,7 @@ class Context {
   Matching matching;
   Messages messages;
   Situations situations;
+  Replay replay;  // of NCCL's work on streams, until the hang was ended
 
   const Process& process(size_t index) const { return run.processes[index]; }
   const Call& call(size_t process, size_t index) const { return run.processes[process].calls[index]; }

@@ -29,6 +29,7 @@ CommGroup& GroupOf(Matching& matching, const Process& process, const Communicato
     group.uid = comm.uid;
     group.size = comm.size + comm.remote_size;
     group.inter = comm.remote_size > 0;
+    group.nccl = comm.nccl;
     group.name = CommName(process, comm.id);
     matching.groups.push_back(std::move(group));
   }
@@ -70,9 +71,16 @@ Matching MatchCollectives(const Run& run) {
   for (size_t i = 0; i < run.processes.size(); ++i) AddProcess(run, i, matching);
   for (CommGroup& group : matching.groups)
     std::sort(group.members.begin(), group.members.end(), [&](const Member& a, const Member& b) {
-      return run.processes[a.process].rank() < run.processes[b.process].rank();
+      int32_t rank_a = run.processes[a.process].rank(), rank_b = run.processes[b.process].rank();
+      return rank_a != rank_b ? rank_a < rank_b : a.comm_rank < b.comm_rank;
     });
   return matching;
+}
+
+const Member* CommGroup::OfCommRank(int32_t comm_rank) const {
+  for (const Member& member : members)
+    if (member.comm_rank == comm_rank) return &member;
+  return nullptr;
 }
 
 uint64_t UidOf(const Process& process, const Call& call) {

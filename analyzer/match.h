@@ -27,10 +27,12 @@ struct CommGroup {
   std::string name;   // for people
   uint32_t size = 0;  // of all members, both sides of an inter-communicator
   bool inter = false;
-  std::vector<Member> members;  // traced ones, by world rank
+  bool nccl = false;
+  std::vector<Member> members;  // traced ones, by world rank; NCCL: a process with several devices may be several
   size_t longest = 0;           // sequence numbers seen on any member
 
   bool complete() const { return members.size() == size; }
+  const Member* OfCommRank(int32_t comm_rank) const;  // nullptr if it was not traced
 };
 
 struct Matching {

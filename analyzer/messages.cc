@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/call_fields.h"
 #include "analyzer/match.h"
 #include "proto/operations.h"
 
@@ -49,7 +50,8 @@ class Matcher {
       if (!call.known()) continue;
       if (PostsOperation(call.info()) && call.aux) messages_.posted[index][call.aux] = i;
       Direction direction = DirectionOf(call);
-      if (direction != Direction::kNone && call.result == 0) AddEnd(index, i, direction, completions);
+      bool captured = IsNccl(call) && (call.flags & kFlagCapturing);
+      if (direction != Direction::kNone && Accepted(call) && !captured) AddEnd(index, i, direction, completions);
     }
   }
 
@@ -59,7 +61,7 @@ class Matcher {
     auto comm = process.comms.find(call.comm);
     // Ranks on an inter-communicator name the other side; a message to nobody needs no partner.
     if (comm == process.comms.end() || comm->second.remote_size > 0 || call.peer == kProcNull) return;
-    End end{index, call_index, call.tag, 0, !call.open(), false, kNoIndex};
+    End end{index, call_index, comm->second.nccl ? 0 : call.tag, 0, !call.open(), false, kNoIndex};
     int32_t peer = call.peer;
     if (PostsOperation(call.info())) {
       end.operation = call.aux;
@@ -81,6 +83,7 @@ class Matcher {
     Channel channel =
         direction == Direction::kSend ? Channel{comm->second.uid, own, peer} : Channel{comm->second.uid, peer, own};
     ChannelEnds& ends = messages_.channels[channel];
+    ends.nccl = comm->second.nccl;
     (direction == Direction::kSend ? ends.sends : ends.receives).push_back(end);
   }
 
@@ -95,12 +98,13 @@ class Matcher {
       if (dropped.peer == kProcNull || dropped.peer == kAnySource || dropped.tag == kAnyTag) continue;
       int32_t own = comm->second.rank;
       uint64_t uid = comm->second.uid;
+      int32_t tag = comm->second.nccl ? 0 : dropped.tag;
       switch (ddbg::DirectionOf(call.info(), dropped.op, dropped.flags)) {
         case Direction::kSend:
-          messages_.channels[{uid, own, dropped.peer}].passed[dropped.tag].sends += dropped.times;
+          messages_.channels[{uid, own, dropped.peer}].passed[tag].sends += dropped.times;
           break;
         case Direction::kReceive:
-          messages_.channels[{uid, dropped.peer, own}].passed[dropped.tag].receives += dropped.times;
+          messages_.channels[{uid, dropped.peer, own}].passed[tag].receives += dropped.times;
           break;
         case Direction::kNone: break;
       }

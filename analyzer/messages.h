@@ -1,5 +1,6 @@
 // Point-to-point messages: every send and receive of the run, and which belongs to which. Within (communicator, source,
-// destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5).
+// destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5). NCCL has
+// no tags: all messages of a pair are of one.
 #pragma once
 
 #include <compare>
@@ -39,6 +40,7 @@ struct Passed {
 };
 
 struct ChannelEnds {
+  bool nccl = false;
   std::vector<End> sends, receives;  // in the order they were posted
   std::map<int32_t, Passed> passed;  // by tag
 };

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "analyzer/call_fields.h"
+
 namespace ddbg::analyzer {
 namespace {
 
@@ -21,22 +23,56 @@ bool IsFaultOfItsOwn(int signal) {
          signal == SIGSYS || signal == SIGTRAP;
 }
 
-Situation Look(const Process& process) {
+bool IsOpenAt(const Call& call, int64_t t_ns) {
+  return call.open() || (t_ns != INT64_MAX && call.start_ns + call.duration_ns > t_ns);
+}
+
+// `until_ns`: what begins then or later is not looked at, and what ends later counts as open.
+Situation Look(const Process& process, int64_t until_ns) {
   Situation s;
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const Call& call = process.calls[i];
-    if (!call.known() || (call.flags & kFlagSecondHalf)) continue;
+    if (!call.known() || (call.flags & (kFlagSecondHalf | kFlagNested))) continue;
     CallKind kind = call.info().kind;
-    if (call.open()) {
+    bool mpi = call.info().api == Api::Mpi;
+    s.uses_nccl = s.uses_nccl || IsNccl(call);
+    s.communicates = s.communicates || mpi || IsNccl(call);
+    if (mpi && !call.open()) {
+      s.finalized = s.finalized || kind == CallKind::Finalize;
+      s.initialized = s.initialized || kind != CallKind::Init || call.result == 0;
+    }
+    if (IsPoll(call) || call.start_ns >= until_ns) continue;
+    if (IsOpenAt(call, until_ns)) {
       if (s.open_call == kNoIndex) s.open_call = i;
       s.in_finalize = s.in_finalize || kind == CallKind::Finalize;
     } else {
       s.last_call = i;
-      s.finalized = s.finalized || kind == CallKind::Finalize;
-      s.initialized = s.initialized || kind != CallKind::Init || call.result == 0;
     }
   }
   return s;
+}
+
+bool IsBrokenState(const Call& call) {
+  constexpr uint64_t kSuccess = 0, kInProgress = 7;
+  return call.info().kind == CallKind::AsyncError && call.aux != kSuccess && call.aux != kInProgress;
+}
+
+// Of a process that aborted a communicator or learned that it is broken, and neither made a new one afterwards nor ended
+// well: when.
+int64_t HangEnd(const Process& process) {
+  int64_t first = INT64_MAX;
+  for (const Call& call : process.calls) {
+    if (!IsNccl(call)) continue;
+    CallKind kind = call.info().kind;
+    if (kind == CallKind::CommInit && !call.open() && Accepted(call)) first = INT64_MAX;
+    if (kind == CallKind::CommAbort || IsBrokenState(call)) first = std::min(first, call.start_ns);
+  }
+  if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
+  // Still there: an abort that returned may belong to a job that goes on.
+  bool stuck = false;
+  for (const Call& call : process.calls)
+    stuck = stuck || (IsNccl(call) && (IsBrokenState(call) || (call.info().kind == CallKind::CommAbort && call.open())));
+  return process.end.how == ProcessEnd::kRunning && !stuck ? INT64_MAX : first;
 }
 
 bool IsNormal(const Process& process, const Situation& s) {
@@ -124,7 +160,8 @@ std::string DescribeEnd(const ProcessEnd& end) {
 
 Situations Assess(const Run& run) {
   Situations all;
-  for (const Process& process : run.processes) all.of.push_back(Look(process));
+  for (const Process& process : run.processes) all.hang_end_ns = std::min(all.hang_end_ns, HangEnd(process));
+  for (const Process& process : run.processes) all.of.push_back(Look(process, all.hang_end_ns));
   std::vector<Death> deaths = AbnormalDeaths(run, all);
   all.stopped_from_outside = IsStopFromOutside(run, all, deaths);
   if (all.stopped_from_outside)
@@ -146,9 +183,12 @@ Situations Assess(const Run& run) {
       s.end = EndCause::kStopped;
     else
       s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
+    bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
+    s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= all.hang_end_ns);
     all.end_ns = std::max(all.end_ns, process.last_seen_ns);
   }
   if (!deaths.empty()) all.end_ns = deaths[0].t_ns;
+  all.end_ns = std::min(all.end_ns, all.hang_end_ns);
   return all;
 }
 

@@ -12,7 +12,7 @@ namespace ddbg::analyzer {
 
 enum class EndCause {
   kRunning,   // has not ended
-  kNormal,    // exit 0 after MPI_Finalize (or it never used MPI)
+  kNormal,    // exit 0, and after MPI_Finalize if it used MPI
   kFailed,    // exit code after MPI_Finalize: the program's own verdict on itself
   kOwn,       // signal or exit in the middle of the job: the first of them
   kFollowed,  // the same, but after another's kOwn: the launcher tears the job down
@@ -24,6 +24,9 @@ struct Situation {
   size_t open_call = kNoIndex;  // blocking call the main thread is in, the longest open one if several threads are
   size_t last_call = kNoIndex;  // latest finished one
   bool initialized = false;     // MPI_Init returned, or calls show that it must have
+  bool uses_nccl = false;
+  bool communicates = false;  // made a call of MPI or NCCL: a rank, not a helper of one
+  bool outlived_hang = false;  // what it did after Situations::hang_end_ns is how the hang was ended
   bool in_finalize = false;
   bool finalized = false;  // MPI_Finalize returned
   EndCause end = EndCause::kRunning;
@@ -31,7 +34,7 @@ struct Situation {
   // Its last known state is what it was in when the recording stopped, not something it did.
   bool alive_at_end() const {
     return end == EndCause::kRunning || end == EndCause::kStopped || end == EndCause::kFollowed ||
-           end == EndCause::kUnknown;
+           end == EndCause::kUnknown || outlived_hang;
   }
 };
 
@@ -40,6 +43,11 @@ struct Situations {
   bool stopped_from_outside = false;
   std::string stop;    // "all 4 ranks ended by SIGINT within 3 ms"
   int64_t end_ns = 0;  // until when the recording says anything: the first end that matters, or the last event
+  // When a communicator was aborted, or said that it is broken, and the job did not recover from it: that ends a story,
+  // often a hang that a watchdog saw, and lets calls return. Where everybody stood is looked at just before.
+  // INT64_MAX: never.
+  int64_t hang_end_ns = INT64_MAX;
+  bool hang_ended() const { return hang_end_ns != INT64_MAX; }
 };
 
 Situations Assess(const Run& run);

@@ -1,5 +1,7 @@
-// Who waits for whom when the recording ends: one node a process, one edge for each peer that must act before the call
-// it is in can return. Derived from open calls and unmatched messages; no time is needed for it.
+// Who waits for whom when the recording ends, or was ended by an abort: one node a process, for its program, one edge
+// for each peer that must act before the call it is in can return. Behind these one node for each CUDA stream whose work
+// cannot be done as things stand (replay.h): NCCL's calls return at once, and it is the stream that waits. Derived from
+// open calls, unmatched messages and what the replay left; no time is needed for it.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +12,22 @@
 
 namespace ddbg::analyzer {
 
-enum class WaitKind { kCollective, kSend, kReceive };
+enum class WaitKind {
+  kCollective,
+  kSend,
+  kReceive,
+  kStream,  // for another stream, where something comes first
+  kDevice,  // the program waits for a stream of its own
+};
 
 struct WaitEdge {
-  size_t to = kNoIndex;  // process; kNoIndex: a rank that was not traced
+  size_t to = kNoIndex;  // node; kNoIndex: a rank that was not traced
   int32_t to_rank = -1;  // of MPI_COMM_WORLD
   WaitKind kind = WaitKind::kCollective;
   uint64_t comm_uid = 0;
   size_t seq = 0;          // collectives
   size_t call = kNoIndex;  // of the waiting process: the call that posted what it waits for
+  bool not_begun = false;  // the peer made its call, but that came to nothing
 };
 
 enum class Stand {
@@ -31,12 +40,21 @@ enum class Stand {
 };
 
 struct WaitNode {
+  size_t process = kNoIndex;
+  size_t lane = kNoIndex;  // index into Replay::lanes; kNoIndex: the program itself
   Stand stand = Stand::kOwnCode;
   bool any_suffices = false;  // one edge is enough (MPI_Waitany, a receive from any source)
   double seconds = 0;         // in this call, at the end of the recording
   std::vector<WaitEdge> edges;
+  // A program in its own code that has given stuck work to a stream may be waiting for it by asking now and then.
+  std::vector<WaitEdge> perhaps;
+
+  bool is_stream() const { return lane != kNoIndex; }
 };
 
 std::vector<WaitNode> BuildWaits(Context& context);
+
+// "in cudaStreamSynchronize …", of a stream with what it holds: "…; stream 3 has ncclAllReduce(…) #5, not done".
+std::string WhereIs(Context& context, const WaitNode& node);
 
 }  // namespace ddbg::analyzer

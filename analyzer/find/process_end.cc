@@ -27,7 +27,7 @@ std::vector<std::string> Waiters(Context& context, size_t process) {
 std::string Place(Context& context, size_t process) {
   const Situation& s = context.situation(process);
   size_t call = s.open_call != kNoIndex ? s.open_call : s.last_call;
-  if (call == kNoIndex) return "before its first MPI call";
+  if (call == kNoIndex) return "before its first call";
   std::string line = context.Line(process, call);
   return fmt::format("{} {}{}", s.open_call != kNoIndex ? "inside" : "after", context.Describe(process, call),
                      line.empty() ? "" : " at " + line);
@@ -95,13 +95,17 @@ Finding AllStopped(Context& context) {
 bool AllWaitFor(const std::vector<WaitNode>& nodes, size_t target) {
   std::vector<bool> waits(nodes.size(), false);
   waits[target] = true;
+  size_t processes = static_cast<size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [](const WaitNode& node) { return !node.is_stream(); }));
   for (bool grew = true; grew;) {
     grew = false;
     for (size_t i = 0; i < nodes.size(); ++i)
-      for (const WaitEdge& edge : nodes[i].edges)
-        if (!waits[i] && edge.to != kNoIndex && waits[edge.to]) waits[i] = grew = true;
+      for (const std::vector<WaitEdge>* edges : {&nodes[i].edges, &nodes[i].perhaps})
+        for (const WaitEdge& edge : *edges)
+          if (!waits[i] && edge.to != kNoIndex && waits[edge.to]) waits[i] = grew = true;
   }
-  return std::find(waits.begin(), waits.end(), false) == waits.end();
+  return std::find(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(processes), false) ==
+         waits.begin() + static_cast<std::ptrdiff_t>(processes);
 }
 
 // Did another rank begin a call after `process` was seen dead? Then it was not one signal to all.

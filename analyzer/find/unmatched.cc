@@ -17,7 +17,7 @@ class UnmatchedRule {
   std::vector<Finding> Find() {
     if (AnyLoss() || context_.messages.uncounted) return {};  // a lost half looks like a missing one
     for (const auto& [channel, ends] : context_.messages.channels) {
-      if (!BothTraced(channel)) continue;
+      if (ends.nccl || !BothTraced(channel)) continue;  // what NCCL leaves undone is found on its streams
       LookForNearMiss(channel, ends);
       LookForLeftover(channel, ends);
       LookForDroppedLeftover(channel, ends);

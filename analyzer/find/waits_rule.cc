@@ -19,68 +19,89 @@ constexpr double kTimesUsual = 5.0;
 constexpr double kNoProgressSeconds = 10.0;
 // In a cycle nothing can change any more. This only keeps out what was read while it was changing.
 constexpr double kCycleSeconds = 0.5;
+// Of streams it is known what was put on them, not that it is undone: then somebody must be seen waiting.
+constexpr double kStreamCycleSeconds = 2.0;
+// Small messages of NCCL may be done before their receiver comes.
+constexpr double kMessageCycleSeconds = 10.0;
 
 class WaitsRule {
  public:
   explicit WaitsRule(Context& context) : context_(context), nodes_(BuildWaits(context)) {}
 
   std::vector<Finding> Find() {
-    FindAbsent();
-    if (findings_.empty()) FindCycle();
+    for (Absence absence : {Absence::kForGood, Absence::kInOwnCode, Absence::kInDeviceCall})
+      if (findings_.empty()) FindAbsent(absence);
+    if (findings_.empty()) FindCycle(false);
+    if (findings_.empty()) FindCycle(true);
     if (findings_.empty()) FindNoProgress();
     return std::move(findings_);
   }
 
  private:
   struct Waiter {
-    size_t process;
+    size_t node;
     WaitEdge edge;
   };
 
-  // Everyone who waits for `target` itself.
+  enum class Absence {
+    kForGood,       // ended, or past its last call
+    kInOwnCode,     // may still come
+    kInDeviceCall,  // waits for its device, where nothing of NCCL holds it up
+  };
+
+  // Everyone who waits for `target` itself, one of each process.
   std::vector<Waiter> WaitersFor(size_t target, int32_t rank) const {
     std::vector<Waiter> waiters;
     for (size_t i = 0; i < nodes_.size(); ++i)
       for (const WaitEdge& edge : nodes_[i].edges)
-        if (edge.to == target && edge.to_rank == rank) {
+        if (edge.to == target && edge.to_rank == rank && edge.call != kNoIndex) {
           waiters.push_back({i, edge});
           break;
         }
     return waiters;
   }
 
-  void FindAbsent() {
-    for (bool permanent : {true, false}) {
-      std::map<std::pair<uint64_t, size_t>, std::vector<size_t>> absent;  // (comm, seq) → processes
-      std::map<std::pair<uint64_t, size_t>, std::vector<Waiter>> waiting;
-      for (size_t target = 0; target < nodes_.size(); ++target) {
-        if (!IsAbsent(target, permanent)) continue;
-        std::vector<Waiter> waiters = WaitersFor(target, context_.rank(target));
-        if (waiters.empty() || (!permanent && !IsLongerThanUsual(target, waiters))) continue;
-        const WaitEdge& edge = waiters[0].edge;
-        auto key = std::make_pair(edge.comm_uid, edge.kind == WaitKind::kCollective ? edge.seq : kNoIndex);
-        absent[key].push_back(target);
-        for (const Waiter& waiter : waiters)
-          if (std::none_of(waiting[key].begin(), waiting[key].end(),
-                           [&](const Waiter& seen) { return seen.process == waiter.process; }))
-            waiting[key].push_back(waiter);
-      }
-      for (const auto& [key, targets] : absent) ReportAbsent(targets, waiting[key], permanent);
-      if (!findings_.empty()) return;
+  void FindAbsent(Absence absence) {
+    std::map<std::pair<uint64_t, size_t>, std::vector<size_t>> absent;  // (comm, seq) → processes
+    std::map<std::pair<uint64_t, size_t>, std::vector<Waiter>> waiting;
+    for (size_t target = 0; target < context_.run.processes.size(); ++target) {
+      if (!IsAbsent(target, absence)) continue;
+      std::vector<Waiter> waiters = WaitersFor(target, context_.rank(target));
+      if (waiters.empty() || (absence != Absence::kForGood && !IsLongerThanUsual(target, absence, waiters))) continue;
+      const WaitEdge& edge = waiters[0].edge;
+      auto key = std::make_pair(edge.comm_uid, edge.kind == WaitKind::kCollective ? edge.seq : kNoIndex);
+      absent[key].push_back(target);
+      for (const Waiter& waiter : waiters)
+        if (std::none_of(waiting[key].begin(), waiting[key].end(),
+                         [&](const Waiter& seen) { return Process(seen) == Process(waiter); }))
+          waiting[key].push_back(waiter);
     }
+    for (const auto& [key, targets] : absent) ReportAbsent(targets, waiting[key], absence);
   }
 
-  bool IsAbsent(size_t target, bool permanent) const {
-    Stand stand = nodes_[target].stand;
-    if (!permanent) return stand == Stand::kOwnCode;
-    if (stand == Stand::kFinalize) return true;
+  size_t Process(const Waiter& waiter) const { return nodes_[waiter.node].process; }
+
+  bool IsAbsent(size_t target, Absence absence) const {
+    const WaitNode& node = nodes_[target];
+    switch (absence) {
+      // What it gave to a stream that cannot be done holds it up itself: the fault is further on.
+      case Absence::kInOwnCode: return node.stand == Stand::kOwnCode && node.perhaps.empty();
+      case Absence::kInDeviceCall: return node.stand == Stand::kInside && IsDeviceCall(target);
+      case Absence::kForGood: break;
+    }
+    if (node.stand == Stand::kFinalize) return true;
     // A death is a finding of its own kind, with the waiters as its evidence.
-    return stand == Stand::kEnded && context_.situation(target).end != EndCause::kOwn;
+    return node.stand == Stand::kEnded && context_.situation(target).end != EndCause::kOwn;
+  }
+
+  bool IsDeviceCall(size_t process) const {
+    size_t open = context_.situation(process).open_call;
+    return open != kNoIndex && IsCuda(context_.call(process, open));
   }
 
   double LongestWait(const std::vector<Waiter>& waiters) const {
     double longest = 0;
-    for (const Waiter& waiter : waiters) longest = std::max(longest, nodes_[waiter.process].seconds);
+    for (const Waiter& waiter : waiters) longest = std::max(longest, nodes_[waiter.node].seconds);
     return longest;
   }
 
@@ -89,29 +110,34 @@ class WaitsRule {
     const std::vector<Call>& calls = context_.process(process).calls;
     int64_t longest = 0, left = 0;
     for (const Call& call : calls) {
-      if (!call.known() || call.open()) continue;
+      if (!call.known() || call.open() || IsPoll(call)) continue;
       if (left && call.start_ns > left) longest = std::max(longest, call.start_ns - left);
       left = std::max(left, call.start_ns + call.duration_ns);
     }
     return static_cast<double>(longest) / 1e9;
   }
 
-  bool IsLongerThanUsual(size_t target, const std::vector<Waiter>& waiters) const {
+  // Whoever aborted a communicator had waited for long enough.
+  bool IsLongerThanUsual(size_t target, Absence absence, const std::vector<Waiter>& waiters) const {
     double wait = LongestWait(waiters);
-    return wait >= kSuspiciousSeconds && wait >= kTimesUsual * UsualGap(target);
+    if (absence == Absence::kInDeviceCall)
+      return wait >= kNoProgressSeconds && nodes_[target].seconds >= kNoProgressSeconds;
+    if (wait < kSuspiciousSeconds) return false;
+    return context_.situations.hang_ended() || wait >= kTimesUsual * UsualGap(target);
   }
 
-  void ReportAbsent(const std::vector<size_t>& targets, const std::vector<Waiter>& waiters, bool permanent) {
+  void ReportAbsent(const std::vector<size_t>& targets, const std::vector<Waiter>& waiters, Absence absence) {
     const Waiter& waiter = waiters[0];
     size_t target = targets[0];
     const Situation& s = context_.situation(target);
+    bool permanent = absence == Absence::kForGood;
     Finding finding;
     finding.proof = permanent ? Proof::kMissing : Proof::kTiming;
     finding.kind = permanent ? "early_exit" : "stall";
     for (size_t each : targets) finding.culprit_ranks.push_back(context_.rank(each));
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
     finding.first = context_.Event(target, s.open_call != kNoIndex ? s.open_call : s.last_call);
-    BadEvent awaited = context_.Event(waiter.process, waiter.edge.call);
+    BadEvent awaited = context_.Event(Process(waiter), waiter.edge.call);
     finding.first.comm = awaited.comm;
     finding.first.comm_uid = awaited.comm_uid;
     finding.first.seq = awaited.seq;
@@ -121,19 +147,10 @@ class WaitsRule {
     finding.first.call_name = awaited.call_name;
     // From when on it could not come right any more.
     finding.first.t_ns = std::max(awaited.t_ns, finding.first.t_ns);
-    std::vector<int32_t> waiting_ranks;
-    for (const Waiter& each : waiters) waiting_ranks.push_back(context_.rank(each.process));
-    std::sort(waiting_ranks.begin(), waiting_ranks.end());
-    std::string line = context_.Line(waiter.process, waiter.edge.call);
-    finding.summary = fmt::format(
-        "{} never {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks),
-        waiter.edge.kind == WaitKind::kCollective ? "entered" : "took its part in",
-        context_.Describe(waiter.process, waiter.edge.call), line.empty() ? "" : " (" + line + ")",
-        RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
-        targets.size() == 1 ? "it" : fmt::format("rank {}", context_.rank(target)), context_.WhereIs(target));
+    finding.summary = SummaryOfAbsence(finding, target, targets.size(), waiters);
     for (const Waiter& each : waiters)
       finding.evidence.push_back(
-          fmt::format("rank {} is {}", context_.rank(each.process), context_.WhereIs(each.process)));
+          fmt::format("rank {} is {}", context_.rank(Process(each)), WhereIs(context_, nodes_[each.node])));
     for (size_t each : targets)
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(each), context_.WhereIs(each)));
     finding.confidence = permanent ? 0.95 : 0.6;
@@ -141,6 +158,23 @@ class WaitsRule {
     const CommGroup* group = context_.matching.Group(waiter.edge.comm_uid);
     if (group && waiter.edge.kind == WaitKind::kCollective) ExplainByShift(context_, *group, waiter.edge.seq, &finding);
     findings_.push_back(std::move(finding));
+  }
+
+  std::string SummaryOfAbsence(const Finding& finding, size_t target, size_t absent,
+                               const std::vector<Waiter>& waiters) {
+    const Waiter& waiter = waiters[0];
+    std::vector<int32_t> waiting_ranks;
+    for (const Waiter& each : waiters) waiting_ranks.push_back(context_.rank(Process(each)));
+    std::sort(waiting_ranks.begin(), waiting_ranks.end());
+    waiting_ranks.erase(std::unique(waiting_ranks.begin(), waiting_ranks.end()), waiting_ranks.end());
+    std::string line = context_.Line(Process(waiter), waiter.edge.call);
+    const char* what = waiter.edge.not_begun                          ? "called, but did not begin,"
+                       : waiter.edge.kind == WaitKind::kCollective ? "never entered"
+                                                                   : "never took its part in";
+    return fmt::format("{} {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks), what,
+                       context_.Describe(Process(waiter), waiter.edge.call), line.empty() ? "" : " (" + line + ")",
+                       RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
+                       absent == 1 ? "it" : fmt::format("rank {}", context_.rank(target)), context_.WhereIs(target));
   }
 
   void MarkInterpreterExit(size_t target, Finding* finding) {
@@ -151,23 +185,25 @@ class WaitsRule {
         "ended first, as after an uncaught exception or an early return");
   }
 
-  // From each waiting process along first edges that lead to waiting ones: where a walk comes back is a cycle.
-  void FindCycle() {
+  // From each waiting node along first edges that lead to waiting ones: where a walk comes back is a cycle. `perhaps`:
+  // programs that ask for their streams' work now and then count as waiting for it.
+  void FindCycle(bool perhaps) {
     for (size_t start = 0; start < nodes_.size(); ++start) {
       std::vector<size_t> path;
       std::vector<WaitEdge> edges;
       std::set<size_t> seen;
       size_t at = start;
-      while (nodes_[at].stand == Stand::kWaiting && !nodes_[at].any_suffices && nodes_[at].seconds >= kCycleSeconds) {
+      while (Waits(at, perhaps)) {
         if (!seen.insert(at).second) {
           size_t begin = std::find(path.begin(), path.end(), at) - path.begin();
           path.erase(path.begin(), path.begin() + begin);
           edges.erase(edges.begin(), edges.begin() + begin);
-          ReportCycle(path, edges);
+          if (!IsSeenWaiting(path, edges)) break;
+          ReportCycle(path, edges, perhaps);
           return;
         }
         path.push_back(at);
-        const WaitEdge* next = NextWaiting(at);
+        const WaitEdge* next = NextWaiting(at, perhaps);
         if (!next) break;
         edges.push_back(*next);
         at = next->to;
@@ -175,61 +211,110 @@ class WaitsRule {
     }
   }
 
-  const WaitEdge* NextWaiting(size_t process) const {
-    for (const WaitEdge& edge : nodes_[process].edges)
-      if (edge.to != kNoIndex && nodes_[edge.to].stand == Stand::kWaiting) return &edge;
+  bool Waits(size_t at, bool perhaps) const {
+    const WaitNode& node = nodes_[at];
+    if (perhaps && node.stand == Stand::kOwnCode) return !node.perhaps.empty();
+    return node.stand == Stand::kWaiting && !node.any_suffices && node.seconds >= kCycleSeconds;
+  }
+
+  const WaitEdge* NextWaiting(size_t at, bool perhaps) const {
+    for (const WaitEdge& edge : nodes_[at].edges)
+      if (edge.to != kNoIndex && Waits(edge.to, perhaps)) return &edge;
+    for (const WaitEdge& edge : nodes_[at].perhaps)
+      if (perhaps && edge.to != kNoIndex && Waits(edge.to, perhaps)) return &edge;
     return nullptr;
   }
 
-  void ReportCycle(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges) {
+  // Of a process: how long its program has waited, by a call that is open or by asking again and again, for a stream.
+  double SeenWaiting(size_t process) const {
+    double longest = nodes_[process].stand == Stand::kWaiting ? nodes_[process].seconds : 0;
+    for (size_t lane : context_.replay.first_lane[process]) {
+      const StreamLane& stream = context_.replay.Of(context_.replay.lanes[lane]);
+      longest = std::max(longest, static_cast<double>(stream.polled_until_ns - stream.polled_from_ns) / 1e9);
+    }
+    return longest;
+  }
+
+  bool IsSeenWaiting(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges) const {
+    bool streams = std::any_of(path.begin(), path.end(), [&](size_t at) { return nodes_[at].is_stream(); });
+    if (!streams || context_.situations.hang_ended()) return true;
+    bool messages = std::none_of(edges.begin(), edges.end(), [](const WaitEdge& edge) { return edge.kind == WaitKind::kCollective; });
+    double least = messages ? kMessageCycleSeconds : kStreamCycleSeconds;
+    return std::any_of(path.begin(), path.end(), [&](size_t at) { return SeenWaiting(nodes_[at].process) >= least; });
+  }
+
+  void ReportCycle(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, bool perhaps) {
     Finding finding;
     finding.proof = Proof::kCycle;
     std::set<uint64_t> comms;
     bool collectives = false, messages = false;
-    size_t first = 0;
-    std::string chain;
-    for (size_t i = 0; i < path.size(); ++i) {
-      finding.culprit_ranks.push_back(context_.rank(path[i]));
-      comms.insert(edges[i].comm_uid);
-      (edges[i].kind == WaitKind::kCollective ? collectives : messages) = true;
-      if (context_.call(path[i], edges[i].call).start_ns < context_.call(path[first], edges[first].call).start_ns)
-        first = i;
-      chain += fmt::format("{}→", context_.rank(path[i]));
-    }
-    chain += fmt::format("{}", context_.rank(path[0]));
+    size_t first = kNoIndex;
     int64_t closed_ns = 0;
-    for (size_t i = 0; i < path.size(); ++i)
-      closed_ns = std::max(closed_ns, context_.call(path[i], edges[i].call).start_ns);
+    std::vector<size_t> processes;
+    for (size_t i = 0; i < path.size(); ++i) {
+      size_t process = nodes_[path[i]].process;
+      if (processes.empty() || processes.back() != process) processes.push_back(process);
+      if (edges[i].call == kNoIndex || edges[i].kind == WaitKind::kDevice) continue;
+      const Call& call = context_.call(process, edges[i].call);
+      comms.insert(UidOf(context_.process(process), call));
+      (IsCollective(call.info().kind) ? collectives : messages) = true;
+      closed_ns = std::max(closed_ns, call.start_ns);
+      if (first == kNoIndex || call.start_ns < StartOf(path, edges, first)) first = i;
+    }
+    if (first == kNoIndex) return;
+    size_t process = nodes_[path[first]].process;
     finding.kind = !collectives ? "p2p_deadlock" : !messages && comms.size() > 1 ? "order_inversion" : "wait_cycle";
-    finding.first = context_.Event(path[first], edges[first].call);
+    finding.first = context_.Event(process, edges[first].call);
     finding.first.t_ns = closed_ns;
     finding.first.field = "order";
-    finding.first.actual = context_.Describe(path[first], edges[first].call);
+    finding.first.actual = context_.Describe(process, edges[first].call);
     finding.first.expected =
         !collectives ? "a matching call of the peer, which itself waits" : "one order on all ranks";
-    std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
-    std::string line = context_.Line(path[first], edges[first].call);
-    finding.summary =
-        fmt::format("{} wait for each other in a circle ({}): {} is in {}{}. The pattern is to blame, no single rank.",
-                    RankList(finding.culprit_ranks), chain, fmt::format("rank {}", context_.rank(path[first])),
-                    context_.Describe(path[first], edges[first].call), line.empty() ? "" : " at " + line);
-    for (size_t process : path)
-      finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(process), context_.WhereIs(process)));
+    finding.confidence = perhaps ? 0.7 : 1.0;
+    DescribeCycle(processes, path, process, edges[first].call, &finding);
     findings_.push_back(std::move(finding));
+  }
+
+  int64_t StartOf(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, size_t i) const {
+    return context_.call(nodes_[path[i]].process, edges[i].call).start_ns;
+  }
+
+  void DescribeCycle(std::vector<size_t> processes, const std::vector<size_t>& path, size_t process, size_t call,
+                     Finding* finding) {
+    if (processes.size() > 1 && processes.back() == processes.front()) processes.pop_back();
+    std::string chain;
+    for (size_t each : processes) {
+      finding->culprit_ranks.push_back(context_.rank(each));
+      chain += fmt::format("{}→", context_.rank(each));
+    }
+    chain += fmt::format("{}", context_.rank(processes[0]));
+    std::sort(finding->culprit_ranks.begin(), finding->culprit_ranks.end());
+    finding->culprit_ranks.erase(std::unique(finding->culprit_ranks.begin(), finding->culprit_ranks.end()),
+                                 finding->culprit_ranks.end());
+    bool open = context_.situation(process).open_call == call;
+    std::string line = context_.Line(process, call);
+    finding->summary = fmt::format(
+        "{} wait for each other in a circle ({}): rank {} {} {}{}. The pattern is to blame, no single rank.",
+        RankList(finding->culprit_ranks), chain, context_.rank(process), open ? "is in" : "has called",
+        context_.Describe(process, call), line.empty() ? "" : " at " + line);
+    for (size_t at : path)
+      finding->evidence.push_back(
+          fmt::format("rank {} is {}", context_.rank(nodes_[at].process), WhereIs(context_, nodes_[at])));
   }
 
   // Everybody entered, nothing differs, nobody computes.
   void FindNoProgress() {
     size_t stuck = kNoIndex;
     Finding finding;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (size_t i = 0; i < context_.run.processes.size(); ++i) {
+      if (!context_.situation(i).communicates) continue;
       if (nodes_[i].stand == Stand::kFinalize || nodes_[i].stand == Stand::kEnded) continue;
       if (nodes_[i].stand != Stand::kInside || nodes_[i].seconds < kNoProgressSeconds) return;
       if (stuck == kNoIndex) stuck = i;
       finding.culprit_ranks.push_back(context_.rank(i));
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(i), context_.WhereIs(i)));
     }
-    if (stuck == kNoIndex || finding.culprit_ranks.size() < 2) return;
+    if (stuck == kNoIndex || finding.culprit_ranks.size() < 2 || IsDeviceCall(stuck)) return;
     finding.kind = "library_stall";
     finding.proof = Proof::kNoProgress;
     finding.first = context_.Event(stuck, context_.situation(stuck).open_call);
