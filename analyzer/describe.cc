@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/comm_name.h"
+#include "analyzer/format.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -37,10 +38,26 @@ std::string CollectiveArguments(const Process& process, const Call& call) {
   auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Allreduce ||
       shape == CallShape::Gather || shape == CallShape::Scatter || shape == CallShape::Allgather ||
-      shape == CallShape::Alltoall)
+      shape == CallShape::Alltoall || shape == CallShape::Same || shape == CallShape::SameRoot)
     add(call.flags & kFlagInPlace ? std::string("in place") : Amount(process, call));
-  if (call.op) add(std::string(OpName(call.op)));
+  if (call.op) add(std::string(OpName(call)));
+  if (IsNccl(call) && FieldsOf(call).root) add(fmt::format("root {}", call.peer));
   if (IsRooted(shape)) add(call.peer == kRootSelf ? "MPI_ROOT" : fmt::format("root {}", call.peer));
+  return text;
+}
+
+// Of calls of CUDA: the stream, and what goes there.
+std::string DeviceArguments(const Process& process, const Call& call) {
+  CallFields fields = FieldsOf(call);
+  std::string text;
+  auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  };
+  if (fields.kernel) add(KernelName(process, call.dtype));
+  if (fields.bytes) add(BytesText(call.count));
+  if (fields.copy_kind) add(std::string(CopyKindName(call)));
+  if (fields.operations) add(fmt::format("{} operations", call.count));
+  if (fields.stream) add(StreamName(process, call.tag));
   return text;
 }
 
@@ -50,10 +67,12 @@ std::string Arguments(const Process& process, const Call& call) {
     case CallKind::Collective: return CollectiveArguments(process, call);
     case CallKind::Send:
     case CallKind::SendInit:
+      if (IsNccl(call)) return fmt::format("{}, to {}", Amount(process, call), PeerName(call.peer));
       return fmt::format("{}, to {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
     case CallKind::Recv:
     case CallKind::RecvInit:
     case CallKind::Mrecv:
+      if (IsNccl(call)) return fmt::format("{}, from {}", Amount(process, call), PeerName(call.peer));
       return fmt::format("{}, from {}, {}", Amount(process, call), PeerName(call.peer), TagName(call.tag));
     case CallKind::Sendrecv:
       return fmt::format("{}, {} {}, {}", Amount(process, call), call.flags & kFlagSecondHalf ? "from" : "to",
@@ -62,7 +81,8 @@ std::string Arguments(const Process& process, const Call& call) {
     case CallKind::Abort: return fmt::format("code {}", call.tag);
     case CallKind::Wait:
     case CallKind::Test: return call.info().shape == CallShape::One ? "" : fmt::format("{} requests", call.count);
-    default: return "";
+    case CallKind::CommInit: return fmt::format("{} ranks, as rank {}", call.count, call.peer);
+    default: return DeviceArguments(process, call);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "analyzer/comm_name.h"
 #include "analyzer/context.h"
@@ -52,9 +53,14 @@ class MismatchRule {
   explicit MismatchRule(Context& context) : context_(context) {}
 
   std::vector<Finding> Find() {
-    for (const CommGroup& group : context_.matching.groups)
-      for (size_t seq = 0; seq < group.longest; ++seq)
-        if (CompareAt(group, seq)) break;
+    const std::vector<CommGroup>& groups = context_.matching.groups;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      said_same_bytes_ = false;
+      // Where some members replay a graph and others do not, the n-th call of one is no longer the n-th of another.
+      size_t end = std::min(groups[g].longest, context_.replay.undecided_from[g]);
+      for (size_t seq = 0; seq < end; ++seq)
+        if (CompareAt(groups[g], seq)) break;
+    }
     return std::move(findings_);
   }
 
@@ -71,8 +77,14 @@ class MismatchRule {
     if (present.size() < 2) return false;
     return CompareField(
                group, seq, present, "call",
-               [&](size_t m) { return CallName(context_.process(group.members[m].process), At(group, m, seq)); }) ||
+               [&](size_t m) { return NameOf(group, m, seq); }) ||
            CompareRoot(group, seq, present) || CompareOp(group, seq, present) || CompareData(group, seq, present);
+  }
+
+  // ncclBcast is ncclBroadcast in place.
+  std::string NameOf(const CommGroup& group, size_t member, size_t seq) const {
+    std::string name = CallName(context_.process(group.members[member].process), At(group, member, seq));
+    return name == "ncclBcast" ? "ncclBroadcast" : name;
   }
 
   template <class Value>
@@ -94,7 +106,8 @@ class MismatchRule {
   bool CompareRoot(const CommGroup& group, size_t seq, const std::vector<size_t>& present) {
     CallShape shape = At(group, present[0], seq).info().shape;
     bool rooted = shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Gather ||
-                  shape == CallShape::Scatter || shape == CallShape::VaryRooted;
+                  shape == CallShape::Scatter || shape == CallShape::VaryRooted ||
+                  (group.nccl && FieldsOf(At(group, present[0], seq)).root);
     // On an inter-communicator root means another thing on each side.
     if (!rooted || group.inter) return false;
     return CompareField(group, seq, present, "root", [&](size_t m) { return std::to_string(At(group, m, seq).peer); });
@@ -103,7 +116,7 @@ class MismatchRule {
   bool CompareOp(const CommGroup& group, size_t seq, const std::vector<size_t>& present) {
     return CompareField(group, seq, present, "op", [&](size_t m) {
       const Call& call = At(group, m, seq);
-      return std::string(OpName(call.op));
+      return std::string(OpName(call));
     });
   }
 
@@ -115,7 +128,8 @@ class MismatchRule {
     for (size_t m : present) {
       const Member& member = group.members[m];
       bool is_root = At(group, m, seq).peer == member.comm_rank;
-      if (is_root && (shape == CallShape::Bcast || shape == CallShape::Scatter)) decisive = m;
+      if (is_root && (shape == CallShape::Bcast || shape == CallShape::Scatter || shape == CallShape::SameRoot))
+        decisive = m;
       amounts[m] = AmountOf(context_.process(member.process), At(group, m, seq), is_root);
     }
     if (SameAmounts(amounts)) return false;
@@ -127,7 +141,10 @@ class MismatchRule {
       field = "datatype";
     else if (types.size() > 1)
       field = "count and datatype";
-    return CompareField(
+    bool movement = group.nccl && !FieldsOf(At(group, present[0], seq)).op;
+    same_bytes_ = movement && SameBytes(amounts);
+    if (same_bytes_ && said_same_bytes_) return false;
+    bool differs = CompareField(
         group, seq, present, field,
         [&](size_t m) {
           const Amount& amount = amounts[m];
@@ -137,6 +154,15 @@ class MismatchRule {
           return amount.count + " × " + amount.type;
         },
         decisive);
+    said_same_bytes_ = said_same_bytes_ || same_bytes_;
+    return differs && !std::exchange(same_bytes_, false);
+  }
+
+  static bool SameBytes(const std::map<size_t, Amount>& amounts) {
+    std::set<uint64_t> bytes;
+    for (const auto& [m, amount] : amounts)
+      if (amount.known) bytes.insert(amount.bytes);
+    return bytes.size() == 1;
   }
 
   static bool SameAmounts(const std::map<size_t, Amount>& amounts) {
@@ -183,8 +209,31 @@ class MismatchRule {
                                              where.empty() ? "" : " at " + where));
     }
     if (split.tie) finding.confidence = 0.8;
+    std::vector<int32_t>& culprits = finding.culprit_ranks;
+    culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
+    if (same_bytes_) return ReportSameBytes(std::move(finding));
+    if (group.nccl && field == "count") ExplainDrop(group, seq, values, &finding);
     ExplainByShift(context_, group, seq, &finding);
     findings_.push_back(std::move(finding));
+  }
+
+  // NCCL moves bytes: other types of as many bytes arrive whole, and may still be read as what they are not.
+  void ReportSameBytes(Finding finding) {
+    finding.proof = Proof::kState;
+    finding.confidence = 0.5;
+    finding.summary += " The bytes are as many, so that the call itself goes through; whether they are read as what they "
+                       "were written as is for the program to know.";
+    findings_.push_back(std::move(finding));
+  }
+
+  void ExplainDrop(const CommGroup& group, size_t seq, const std::map<size_t, std::string>& values, Finding* finding) {
+    std::vector<int32_t> dropped;
+    for (const auto& [m, value] : values)
+      if (IsDropped(At(group, m, seq))) dropped.push_back(context_.rank(group.members[m].process));
+    if (dropped.empty()) return;
+    finding->failure_class.clear();  // the others wait for it: this is no wrong data
+    finding->summary += fmt::format(" NCCL drops a call without elements at once, so that {} {} no part in it.",
+                                    RankList(dropped), dropped.size() == 1 ? "takes" : "take");
   }
 
   static size_t OtherValue(const std::map<size_t, std::string>& values, const std::string& own) {
@@ -203,6 +252,8 @@ class MismatchRule {
 
   Context& context_;
   std::vector<Finding> findings_;
+  // Data of one size and several types, in a call that only moves it; and whether that was told of this communicator.
+  bool same_bytes_ = false, said_same_bytes_ = false;
 };
 
 }  // namespace

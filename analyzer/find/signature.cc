@@ -9,6 +9,7 @@ bool Contains(const std::string& text, const char* word) { return text.find(word
 
 // What a type stands for, without its name: MPI_INTEGER, MPI_INT and MPI_INT32_T are all 4-byte integers.
 std::string ClassOf(const std::string& name, uint64_t size) {
+  if (name.starts_with("nccl")) return name;  // NCCL converts nothing: a type is itself only
   if (name == "MPI_BYTE" || name == "MPI_PACKED") return "bytes";
   if (name.compare(0, 5, "MPI_2") == 0 ||
       (Contains(name, "_INT") &&
@@ -58,7 +59,9 @@ Amount AmountOf(const Process& process, const Call& call, bool is_root) {
   switch (call.info().shape) {
     case CallShape::Bcast:
     case CallShape::Reduce:
-    case CallShape::Allreduce: return Make(process, call.count, call.dtype);
+    case CallShape::Allreduce:
+    case CallShape::Same:
+    case CallShape::SameRoot: return Make(process, call.count, call.dtype);
     case CallShape::Gather:
       if (!in_place) return Make(process, call.count, call.dtype);
       return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);

@@ -4,6 +4,8 @@
 #include <functional>
 #include <sstream>
 
+#include "analyzer/call_fields.h"
+
 namespace ddbg::analyzer {
 namespace {
 
@@ -54,7 +56,12 @@ class Reader {
   }
 
   bool Line(const std::string& line) {
-    if (line.rfind("ranks ", 0) == 0) return Ranks(std::stoi(line.substr(6)));
+    if (line.rfind("ranks ", 0) == 0) return Ranks(Split(line.substr(6), ' '));
+    if (line.rfind("nccl ", 0) == 0) return NcclCommunicator(Split(line.substr(5), ' '));
+    if (line.rfind("stream ", 0) == 0) return DefineStream(Split(line.substr(7), ' '));
+    if (line.rfind("library ", 0) == 0) return ForRanks(line.substr(8), &Reader::AddLibrary);
+    if (line.rfind("env ", 0) == 0) return ForRanks(line.substr(4), &Reader::AddVariable);
+    if (line == "completions") return SeeCompletions();
     if (line.rfind("at ", 0) == 0) {
       now_ = static_cast<int64_t>(std::stod(line.substr(3)) * 1e9);
       return true;
@@ -69,22 +76,80 @@ class Reader {
     return true;
   }
 
-  bool Ranks(int n) {
+  bool Ranks(const std::vector<std::string>& words) {
+    int n = std::stoi(words[0]);
+    nccl_only_ = words.size() > 1 && words[1] == "nccl";
     log_.run.run_id = "golden";
     for (int rank = 0; rank < n; ++rank) {
       Process process;
       process.run_id = "golden";
       process.host = "node0";
       process.pid = 1000 + rank;
-      process.launcher_rank = process.mpi_rank = rank;
-      process.launcher_world_size = process.mpi_size = n;
-      process.mpi_abi = "Open MPI";
+      process.launcher_rank = process.local_rank = rank;
+      process.launcher_world_size = n;
+      if (!nccl_only_) process.mpi_rank = rank, process.mpi_size = n, process.mpi_abi = "Open MPI";
+      process.devices.push_back({0, "0000:0" + std::to_string(rank) + ":00.0", "", "GPU"});
       process.modules.push_back({"/home/user/app", 0, 0x1000, 1ull << 40, "build"});
       log_.run.processes.push_back(process);
     }
     std::vector<int32_t> all(n);
     for (int i = 0; i < n; ++i) all[i] = i;
-    for (int rank = 0; rank < n; ++rank) AddComm(rank, "MPI_COMM_WORLD", all, "world", "");
+    for (int rank = 0; rank < n && !nccl_only_; ++rank) AddComm(rank, "MPI_COMM_WORLD", all, "world", "");
+    return true;
+  }
+
+  // dp:0-3, and it is there on all of them, made before the log begins
+  bool NcclCommunicator(const std::vector<std::string>& words) {
+    size_t colon = words[0].find(':');
+    if (colon == std::string::npos) return false;
+    std::vector<int32_t> members;
+    for (int member : Who(words[0].substr(colon + 1))) members.push_back(member);
+    for (int rank : members) {
+      Communicator& comm = P(rank).comms[AddComm(rank, words[0].substr(0, colon), members, "init", "")];
+      MakeNccl(rank, &comm);
+      comm.blocking = std::find(words.begin(), words.end(), "nonblocking") == words.end();
+    }
+    return true;
+  }
+
+  void MakeNccl(int rank, Communicator* comm) {
+    comm->nccl = true;
+    comm->members.clear();
+    comm->device = 0;
+    comm->device_id = P(rank).devices[0].bus_id;
+  }
+
+  // 4 created|blocking|legacy|per-thread
+  bool DefineStream(const std::vector<std::string>& words) {
+    if (words.size() != 2) return false;
+    for (Process& process : log_.run.processes) {
+      Stream& stream = process.streams[static_cast<uint32_t>(std::stoul(words[0]))];
+      stream.device = 0;
+      stream.kind = words[1] == "blocking" ? "created" : words[1];
+      stream.flags = words[1] == "created";
+    }
+    return true;
+  }
+
+  bool ForRanks(const std::string& text, void (Reader::*add)(int, const std::string&)) {
+    size_t colon = text.find(':');
+    if (colon == std::string::npos) return false;
+    for (int rank : Who(text.substr(0, colon))) (this->*add)(rank, Trimmed(text.substr(colon + 1)));
+    return true;
+  }
+
+  void AddLibrary(int rank, const std::string& text) {
+    size_t space = text.find(' ');
+    P(rank).libraries.push_back({text.substr(0, space), "", text.substr(space + 1), "/lib"});
+  }
+
+  void AddVariable(int rank, const std::string& text) {
+    size_t equals = text.find('=');
+    P(rank).environment.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+
+  bool SeeCompletions() {
+    for (Process& process : log_.run.processes) process.levels.push_back({"GPU completion", true, ""});
     return true;
   }
 
@@ -126,7 +191,8 @@ class Reader {
       if (type.name == name) return id;
     uint32_t id = static_cast<uint32_t>(p.dtypes.size() + 1);
     uint64_t size = name.find("DOUBLE") != std::string::npos || name.find("64") != std::string::npos ? 8 : 4;
-    if (name == "MPI_BYTE" || name == "MPI_CHAR") size = 1;
+    if (name == "MPI_BYTE" || name == "MPI_CHAR" || name == "ncclUint8" || name == "ncclInt8") size = 1;
+    if (name == "ncclFloat16" || name == "ncclBfloat16") size = 2;
     p.dtypes[id] = {name, size, name, 1, std::hash<std::string>{}(name)};
     return id;
   }
@@ -142,25 +208,28 @@ class Reader {
 
   static uint8_t Op(const std::string& name) {
     static const std::map<std::string, uint8_t> ops = {
-        {"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}};
+        {"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}, {"AVG", kOpAvg}, {"PREMULSUM", kOpPreMulSum}};
     auto found = ops.find(name);
     return found == ops.end() ? static_cast<uint8_t>(kOpUser) : found->second;
   }
 
   bool Call(int rank, const std::vector<std::string>& words) {
     if (words.empty()) return false;
+    if (words[0] == "completion") return Completion(rank, words);
     analyzer::Call call;
+    bool mpi = words[0].rfind("nccl", 0) != 0 && words[0].rfind("cu", 0) != 0;
     size_t index = 0;
-    while (index < kCallCount && kCalls[index].name != "MPI_" + words[0]) ++index;
+    while (index < kCallCount && kCalls[index].name != (mpi ? "MPI_" : "") + words[0]) ++index;
     if (index == kCallCount) return false;
     call.call = static_cast<uint16_t>(kFirstCall + index);
     call.start_ns = now_ + rank * 1000;
     call.duration_ns = 100'000;
-    call.comm = ids_[rank]["MPI_COMM_WORLD"];
-    bool has_comm = IsCollective(call.info().kind) || call.info().kind == CallKind::Send ||
-                    call.info().kind == CallKind::Recv || call.info().kind == CallKind::Sendrecv ||
-                    call.info().kind == CallKind::Probe || call.info().kind == CallKind::CommFree;
-    if (!has_comm) call.comm = 0;
+    CallKind kind = call.info().kind;
+    bool has_comm = IsCollective(kind) || kind == CallKind::Send || kind == CallKind::Recv ||
+                    kind == CallKind::Sendrecv || kind == CallKind::Probe || kind == CallKind::CommFree;
+    if (has_comm && mpi) call.comm = ids_[rank]["MPI_COMM_WORLD"];
+    if (kind == CallKind::GroupStart || kind == CallKind::GroupEnd) call.tag = 1;
+    if (kind == CallKind::DeviceSync) call.peer = 0;
     OpenDetail detail;
     std::string made;
     for (size_t i = 1; i < words.size(); ++i)
@@ -169,7 +238,8 @@ class Reader {
       call.seq = seq_[{rank, call.comm}]++;
     if (!made.empty()) Make(rank, made, &call);
     if (call.info().kind == CallKind::Abort) P(rank).end.abort_called = true;
-    if (call.info().kind == CallKind::CommFree) P(rank).comms[call.comm].freed = true;
+    bool frees = call.info().kind == CallKind::CommFree || (call.info().kind == CallKind::CommInit && !Accepted(call));
+    if (frees) P(rank).comms[call.comm].freed = true;
     if (!detail.requests.empty()) P(rank).open_detail[P(rank).calls.size()] = detail;
     P(rank).calls.push_back(call);
     P(rank).last_seen_ns = std::max(P(rank).last_seen_ns, now_);
@@ -178,6 +248,9 @@ class Reader {
 
   bool Word(int rank, const std::string& word, analyzer::Call* call, OpenDetail* detail, std::string* made) {
     if (word == "open") return call->duration_ns = kNeverReturned, true;
+    if (word == "grouped") return call->flags |= kFlagGrouped, true;
+    if (word == "captured") return call->flags |= kFlagCapturing, true;
+    if (word == "nothing") return call->flags |= kFlagNothingDone, true;
     if (word[0] == '@') return call->stack = Stack(rank, word.substr(1)), true;
     if (word[0] == '#') return call->aux = std::stoull(word.substr(1)), true;
     size_t equals = word.find('=');
@@ -195,6 +268,22 @@ class Reader {
       call->tag = value == "any" ? kAnyTag : std::stoi(value);
     else if (key == "comm")
       call->comm = ids_[rank][value];
+    else if (key == "stream")
+      call->tag = std::stoi(value), AddStream(rank, call->tag);
+    else if (key == "event" || key == "state" || key == "kind" || key == "graph")
+      call->aux = std::stoull(value);
+    else if (key == "polls" || key == "bytes")
+      call->count = std::stoull(value);
+    else if (key == "for")
+      call->duration_ns = static_cast<int64_t>(std::stod(value) * 1e9);
+    else if (key == "thread")
+      call->thread = static_cast<uint32_t>(std::stoul(value));
+    else if (key == "as")
+      own_rank_ = std::stoi(value);
+    else if (key == "nranks")
+      rank_count_ = std::stoi(value);
+    else if (key == "device")
+      device_ = value;
     else if (key == "result")
       call->result = std::stoi(value);
     else if (key == "waits") {
@@ -207,12 +296,40 @@ class Reader {
     return true;
   }
 
+  void AddStream(int rank, int32_t id) {
+    auto [at, is_new] = P(rank).streams.try_emplace(static_cast<uint32_t>(id));
+    if (is_new) at->second.kind = "created", at->second.device = 0, at->second.flags = 1;
+  }
+
+  bool Completion(int rank, const std::vector<std::string>& words) {
+    analyzer::Call call;
+    call.call = kCallCompletion;
+    call.start_ns = now_ + rank * 1000;
+    if (words.size() != 2 || words[1][0] != '#') return false;
+    call.aux = std::stoull(words[1].substr(1));
+    P(rank).calls.push_back(call);
+    return true;
+  }
+
   void Make(int rank, const std::string& made, analyzer::Call* call) {
     size_t colon = made.find(':');
     std::vector<int32_t> members;
     for (int member : Who(made.substr(colon + 1))) members.push_back(member);
     std::string parent = P(rank).comms[call->comm].name;
-    call->aux = AddComm(rank, made.substr(0, colon), members, "split", parent);
+    bool init = call->info().kind == CallKind::CommInit;
+    uint32_t id = AddComm(rank, made.substr(0, colon), members, init ? "init" : "split", init ? "" : parent);
+    Communicator& comm = P(rank).comms[id];
+    if (IsNccl(*call)) MakeNccl(rank, &comm);
+    if (!init) return static_cast<void>(call->aux = id);
+    call->comm = id;
+    comm.name.clear();
+    if (own_rank_ >= 0) comm.rank = own_rank_;
+    if (rank_count_ > 0) comm.size = static_cast<uint32_t>(rank_count_);
+    if (!device_.empty()) comm.device_id = device_;
+    call->count = comm.size;
+    call->peer = comm.rank;
+    own_rank_ = rank_count_ = -1;
+    device_.clear();
   }
 
   bool End(const std::string& text) {
@@ -251,12 +368,18 @@ class Reader {
 
   void Finish() {
     for (Process& process : log_.run.processes) {
+      if (process.open_detail.empty())
+        std::stable_sort(process.calls.begin(), process.calls.end(),
+                         [](const analyzer::Call& a, const analyzer::Call& b) { return a.start_ns < b.start_ns; });
       if (process.end.how == ProcessEnd::kRunning) log_.run.live = true, process.last_seen_ns = now_;
     }
   }
 
   GoldenLog log_;
   int64_t now_ = 0;
+  bool nccl_only_ = false;
+  int own_rank_ = -1, rank_count_ = -1;  // of the communicator that the line makes
+  std::string device_;
   std::map<int, std::map<std::string, uint32_t>> ids_;
   std::map<std::string, int> made_;
   std::map<std::pair<int, uint32_t>, uint32_t> seq_;
