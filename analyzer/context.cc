@@ -20,6 +20,9 @@ Context::Context(const Run& run)
 
 size_t Context::ProcessOfRank(int32_t rank) const {
   for (size_t i = 0; i < run.processes.size(); ++i)
+    if (run.processes[i].rank() == rank && situations.of[i].communicates) return i;
+  // One that has not communicated yet, and not a helper of a rank beside it.
+  for (size_t i = 0; i < run.processes.size(); ++i)
     if (run.processes[i].rank() == rank && !run.processes[i].calls.empty()) return i;
   return kNoIndex;
 }

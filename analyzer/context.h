@@ -59,6 +59,11 @@ std::vector<Finding> FindStartUp(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
 std::vector<Finding> FindWaits(Context& context);  // missing ranks, cycles, stalls
+std::vector<Finding> FindDeviceStalls(Context& context);  // entered everywhere, done nowhere
+std::vector<Finding> FindNcclInit(Context& context);
+std::vector<Finding> FindNcclMessages(Context& context);
+std::vector<Finding> FindNcclErrors(Context& context);
+std::vector<Finding> FindStreamMisuse(Context& context);
 std::vector<Finding> FindUnmatched(Context& context);
 std::vector<Finding> FindCommLeaks(Context& context);
 

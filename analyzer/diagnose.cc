@@ -7,15 +7,16 @@
 
 #include "analyzer/context.h"
 #include "analyzer/describe.h"
+#include "analyzer/find/symptoms.h"
 #include "analyzer/run_summary.h"
 
 namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp, FindProcessEnds, FindMismatches, FindWaits, FindUnmatched, FindCommLeaks};
-
-bool IsMpi(const Process& process) { return !process.calls.empty(); }
+constexpr Rule kRules[] = {FindStartUp,      FindNcclInit,   FindProcessEnds, FindMismatches,   FindNcclMessages,
+                           FindNcclErrors,   FindWaits,      FindDeviceStalls, FindUnmatched,   FindStreamMisuse,
+                           FindCommLeaks};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -75,6 +76,22 @@ void AddStacks(Context& context, Diagnosis* diagnosis) {
   }
 }
 
+// Calls that were captured are carried out as often as their graph is launched, which the calls do not tell.
+void AddGraphCaveats(const Context& context, Diagnosis* diagnosis) {
+  for (size_t g = 0; g < context.matching.groups.size(); ++g) {
+    size_t from = context.replay.undecided_from[g];
+    if (from == kNoIndex) continue;
+    std::string launches;
+    for (const Member& member : context.matching.groups[g].members)
+      launches += fmt::format("{}rank {}: {}", launches.empty() ? "" : ", ", context.rank(member.process),
+                              context.replay.streams[member.process].graph_launches);
+    diagnosis->caveats.push_back(
+        fmt::format("from #{} on {} some ranks captured their calls into a graph and others did not, so that their order "
+                    "cannot be compared (graph launches: {})",
+                    from, context.matching.groups[g].name, launches));
+  }
+}
+
 void AddCaveats(const Context& context, Diagnosis* diagnosis) {
   const Run& run = context.run;
   for (const Process& process : run.processes) {
@@ -90,6 +107,7 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
         fmt::format("{} older calls are known in sums only, since their detail was dropped (DDBG_BUDGET)", calls));
   if (!diagnosis->findings.empty())
     for (const std::string& sentence : context.symbol_caveats()) diagnosis->caveats.push_back(sentence);
+  AddGraphCaveats(context, diagnosis);
   if (context.situations.stopped_from_outside)
     diagnosis->caveats.push_back(
         fmt::format("{}: a stop from outside, which ends the recording and is not the fault", context.situations.stop));
@@ -100,11 +118,13 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
 }
 
 // Ranks of MPI_COMM_WORLD that no file is there for.
-std::vector<int32_t> Untraced(const Run& run) {
+std::vector<int32_t> Untraced(const Context& context) {
+  const Run& run = context.run;
   std::set<int32_t> there;
   int32_t world = 0;
-  for (const Process& process : run.processes) {
-    if (!IsMpi(process)) continue;
+  for (size_t i = 0; i < run.processes.size(); ++i) {
+    const Process& process = run.processes[i];
+    if (!context.situation(i).communicates) continue;
     there.insert(process.rank());
     world = std::max(world, process.world_size());
   }
@@ -120,14 +140,38 @@ bool AnyUnknownEnd(const Context& context) {
   return false;
 }
 
-void SettleWithoutFinding(const Context& context, Diagnosis* diagnosis) {
-  std::vector<int32_t> untraced = Untraced(context.run);
-  size_t ranks = std::count_if(context.run.processes.begin(), context.run.processes.end(), IsMpi);
+bool AnyUndecided(const Context& context) {
+  const std::vector<size_t>& from = context.replay.undecided_from;
+  return std::any_of(from.begin(), from.end(), [](size_t seq) { return seq != kNoIndex; });
+}
+
+// A rank that waits for its device for long, where what it has put there cannot be done or is not known.
+std::string UnexplainedWait(Context& context) {
+  constexpr double kLongSeconds = 10.0;
+  const Replay& replay = context.replay;
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    const Situation& s = context.situation(i);
+    if (!s.alive_at_end() || s.open_call == kNoIndex || context.OpenSeconds(i, s.open_call) < kLongSeconds) continue;
+    if (!IsNccl(context.call(i, s.open_call)) && !IsCuda(context.call(i, s.open_call))) continue;
+    bool stuck = std::any_of(replay.first_lane[i].begin(), replay.first_lane[i].end(),
+                             [&](size_t lane) { return replay.IsStuck(replay.lanes[lane]); });
+    if (stuck || AnyUndecided(context) || context.run.processes[i].lost_total() > 0)
+      return fmt::format("rank {} is {}, and what was recorded does not say why.", context.rank(i), context.WhereIs(i));
+  }
+  return "";
+}
+
+void SettleWithoutFinding(Context& context, Diagnosis* diagnosis) {
+  std::vector<int32_t> untraced = Untraced(context);
+  size_t ranks = std::count_if(context.situations.of.begin(), context.situations.of.end(),
+                               [](const Situation& s) { return s.communicates; });
   if (ranks == 0) {
-    diagnosis->summary = "Cannot tell: no MPI call was recorded.";
+    diagnosis->summary = "Cannot tell: no call of MPI or NCCL was recorded.";
   } else if (!untraced.empty()) {
     diagnosis->summary = fmt::format("Cannot tell: {} {} not traced, and nothing is wrong among the others.",
                                      RankList(untraced), untraced.size() == 1 ? "was" : "were");
+  } else if (std::string wait = UnexplainedWait(context); !wait.empty()) {
+    diagnosis->summary = "Cannot tell: " + wait;
   } else if (!context.run.unreadable.empty()) {
     diagnosis->summary = "Cannot tell: " + context.run.unreadable[0];
   } else if (AnyUnknownEnd(context)) {
@@ -155,6 +199,7 @@ Diagnosis DiagnoseRun(const Run& run) {
     for (Finding& finding : rule(context)) findings.push_back(std::move(finding));
   PreferLeak(context, &findings);
   diagnosis.findings = Ordered(std::move(findings));
+  if (!diagnosis.findings.empty()) AddSymptoms(context, &diagnosis.findings[0]);
   AddStacks(context, &diagnosis);
   AddCaveats(context, &diagnosis);
   if (diagnosis.findings.empty()) {
@@ -164,7 +209,7 @@ Diagnosis DiagnoseRun(const Run& run) {
   diagnosis.verdict = Diagnosis::kFault;
   diagnosis.summary = diagnosis.findings[0].summary;
   diagnosis.confidence = diagnosis.findings[0].confidence;
-  std::vector<int32_t> untraced = Untraced(run);
+  std::vector<int32_t> untraced = Untraced(context);
   if (!untraced.empty()) diagnosis.caveats.push_back(RankList(untraced) + " not traced");
   return diagnosis;
 }

@@ -57,22 +57,52 @@ bool IsBrokenState(const Call& call) {
   return call.info().kind == CallKind::AsyncError && call.aux != kSuccess && call.aux != kInProgress;
 }
 
+// A watchdog ends its process by SIGABRT, or the program by itself once a wait has failed.
+bool EndsItself(const Process& process) {
+  const ProcessEnd& end = process.end;
+  return (end.how == ProcessEnd::kExited && end.code != 0) || (end.how == ProcessEnd::kSignaled && end.code == SIGABRT);
+}
+
+// Had it waited for a while at `t_ns`, in a call or by asking again and again? Of a row of polls every record tells
+// twice as many as the one before, so that the last may tell of half the time only.
+bool WasWaiting(const Process& process, int64_t t_ns) {
+  constexpr int64_t kAWhileNs = 3'000'000'000, kSlackNs = 1'000'000'000;
+  for (const Call& call : process.calls) {
+    if (call.start_ns > t_ns - kAWhileNs) break;
+    if (!IsNccl(call) && !IsCuda(call)) continue;
+    if (!IsPoll(call)) {
+      if (call.open() || call.start_ns + call.duration_ns >= t_ns) return true;
+    } else if ((call.flags & kFlagNothingDone) && !call.open() && call.info().kind != CallKind::AsyncError) {
+      if (call.duration_ns >= kAWhileNs / 2 && call.start_ns + 2 * call.duration_ns + kSlackNs >= t_ns) return true;
+    }
+  }
+  return false;
+}
+
+bool LearnedOfBreak(const Process& process) {
+  return std::any_of(process.calls.begin(), process.calls.end(),
+                     [](const Call& call) { return IsNccl(call) && IsBrokenState(call); });
+}
+
 // Of a process that aborted a communicator or learned that it is broken, and neither made a new one afterwards nor ended
-// well: when.
+// well: when. Or of one that ended itself after a wait.
 int64_t HangEnd(const Process& process) {
+  if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
   int64_t first = INT64_MAX;
+  bool stuck = false, any = false;
   for (const Call& call : process.calls) {
     if (!IsNccl(call)) continue;
+    any = true;
     CallKind kind = call.info().kind;
-    if (kind == CallKind::CommInit && !call.open() && Accepted(call)) first = INT64_MAX;
-    if (kind == CallKind::CommAbort || IsBrokenState(call)) first = std::min(first, call.start_ns);
+    if (kind == CallKind::CommInit && !call.open() && Accepted(call)) first = INT64_MAX, stuck = false;
+    if (kind != CallKind::CommAbort && !IsBrokenState(call)) continue;
+    first = std::min(first, call.start_ns);
+    stuck = stuck || IsBrokenState(call) || call.open();
   }
-  if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
   // Still there: an abort that returned may belong to a job that goes on.
-  bool stuck = false;
-  for (const Call& call : process.calls)
-    stuck = stuck || (IsNccl(call) && (IsBrokenState(call) || (call.info().kind == CallKind::CommAbort && call.open())));
-  return process.end.how == ProcessEnd::kRunning && !stuck ? INT64_MAX : first;
+  if (process.end.how == ProcessEnd::kRunning && !stuck) return INT64_MAX;
+  if (any && EndsItself(process) && WasWaiting(process, process.end.t_ns)) first = std::min(first, process.end.t_ns);
+  return first;
 }
 
 bool IsNormal(const Process& process, const Situation& s) {
@@ -184,6 +214,8 @@ Situations Assess(const Run& run) {
     else
       s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
     bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
+    s.gave_up = s.uses_nccl && EndsItself(process) &&
+                (LearnedOfBreak(process) || WasWaiting(process, std::min(all.hang_end_ns, process.end.t_ns)));
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= all.hang_end_ns);
     all.end_ns = std::max(all.end_ns, process.last_seen_ns);
   }

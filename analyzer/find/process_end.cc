@@ -46,24 +46,31 @@ Finding Killed(Context& context, size_t process) {
   return finding;
 }
 
+bool UsesMpi(const Process& process) {
+  return !process.mpi_abi.empty() || std::any_of(process.calls.begin(), process.calls.end(), [](const Call& call) {
+    return call.known() && call.info().api == Api::Mpi;
+  });
+}
+
 Finding Exited(Context& context, size_t process) {
   Finding finding;
   const Process& p = context.process(process);
   const Situation& s = context.situation(process);
-  bool in_init = !s.initialized;
+  bool in_init = UsesMpi(p) && !s.initialized;
   finding.kind = in_init ? "init_error" : "early_exit";
   finding.wont_start = in_init;
   finding.first.field = "process";
   finding.first.expected = "running";
   finding.first.actual = DescribeEnd(p.end);
   std::string how = "";
-  if (s.open_call != kNoIndex) how = ", which the MPI library does on an error inside a call";
+  if (s.open_call != kNoIndex && UsesMpi(p)) how = ", which the MPI library does on an error inside a call";
   if (p.end.abort_called)
     finding.summary = fmt::format("Rank {} (pid {}) called MPI_Abort, which ends the whole job: {}.",
                                   context.rank(process), p.pid, Place(context, process));
   else
-    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}, without reaching MPI_Finalize.", context.rank(process),
-                                  p.pid, DescribeEnd(p.end), Place(context, process), how);
+    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}{}.", context.rank(process), p.pid, DescribeEnd(p.end),
+                                  Place(context, process), how,
+                                  UsesMpi(p) ? ", without reaching MPI_Finalize" : ", in the middle of the job");
   return finding;
 }
 
@@ -152,6 +159,15 @@ void Place(Context& context, size_t process, Finding* finding) {
   finding->first = where;
 }
 
+// The end of a wait that went nowhere: whatever explains the wait explains this.
+void ExplainGivingUp(Finding* finding) {
+  finding->proof = Proof::kUnknown;
+  finding->confidence = 0.4;
+  finding->evidence.insert(finding->evidence.begin(),
+                           "it had waited for its device or for NCCL before: the end of a hang (as by a watchdog's "
+                           "timeout), and not its beginning");
+}
+
 }  // namespace
 
 std::vector<Finding> FindProcessEnds(Context& context) {
@@ -164,6 +180,7 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.proof = Proof::kOwnEnd;
     Place(context, i, &finding);
     finding.evidence = Waiters(context, i);
+    if (context.situation(i).gave_up) ExplainGivingUp(&finding);
     if (end.went_alone()) {
       finding.evidence.insert(finding.evidence.begin(), WentAlone(end.peers));
       // One who kills them all may be interrupted between the first and the second.

@@ -60,7 +60,7 @@ std::vector<Finding> FindDuplicates(Context& context) {
   std::map<int32_t, size_t> owner;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
     const Process& p = context.process(i);
-    if (p.calls.empty() || p.rank() < 0 || IsLonely(p)) continue;
+    if (!context.situation(i).communicates || p.rank() < 0 || IsLonely(p)) continue;
     auto [at, is_new] = owner.try_emplace(p.rank(), i);
     if (is_new || !Overlap(context.process(at->second), p) || p.world_size() <= 1) continue;
     const Process& other = context.process(at->second);

@@ -1,0 +1,148 @@
+#include "analyzer/find/nccl_claims.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/call_fields.h"
+
+namespace ddbg::analyzer {
+namespace {
+
+constexpr uint64_t kSuccess = 0, kInProgress = 7;
+
+// Of a call in a group: the end of the group, where it really happens. kNoIndex: that has not come.
+size_t GroupEndOf(const Process& process, size_t call) {
+  for (size_t i = call + 1; i < process.calls.size(); ++i) {
+    const Call& end = process.calls[i];
+    if (end.thread == process.calls[call].thread && IsNccl(end) && end.info().kind == CallKind::GroupEnd && end.tag <= 1)
+      return i;
+  }
+  return kNoIndex;
+}
+
+// A non-blocking communicator says later how its init went: by being asked, or by being used.
+void LookForOutcome(const Process& process, size_t from, Claim* claim) {
+  claim->state = Claim::kOpen;
+  for (size_t i = from; i < process.calls.size(); ++i) {
+    const Call& call = process.calls[i];
+    if (!IsNccl(call) || call.comm != claim->comm->id) continue;
+    CallKind kind = call.info().kind;
+    if (kind == CallKind::AsyncError && call.aux == kInProgress) continue;
+    if (kind == CallKind::AsyncError && call.aux != kSuccess) {
+      claim->state = Claim::kFailed;
+      claim->error = std::string(NcclResultName(call.aux));
+      return;
+    }
+    if (kind == CallKind::AsyncError || (Accepted(call) && !call.open() && kind != CallKind::CommAbort)) {
+      claim->state = Claim::kDone;
+      return;
+    }
+  }
+}
+
+void FindState(const Context& context, Claim* claim) {
+  const Process& process = context.process(claim->process);
+  const Call* call = &process.calls[claim->call];
+  size_t from = claim->call + 1;
+  if (call->flags & kFlagGrouped && Accepted(*call)) {
+    size_t end = GroupEndOf(process, claim->call);
+    if (end == kNoIndex) return;  // not begun: neither open nor failed
+    call = &process.calls[end];
+    from = end + 1;
+  }
+  if (call->open())
+    claim->state = Claim::kOpen;
+  else if (call->result == 0)
+    claim->state = Claim::kDone;
+  else if (Accepted(*call))
+    LookForOutcome(process, from, claim);
+  else
+    claim->state = Claim::kFailed, claim->error = ResultText(*call);
+  if (claim->state == Claim::kOpen) claim->seconds = context.OpenSeconds(claim->process, claim->call);
+}
+
+// Of a process that never says which device it means: the one of its last cudaSetDevice before the init.
+std::string BusIdOf(const Process& process, const Claim& claim) {
+  if (!claim.comm->device_id.empty()) return claim.comm->device_id;
+  int32_t ordinal = 0;
+  for (size_t i = 0; i < claim.call; ++i) {
+    const Call& call = process.calls[i];
+    bool sets = IsCuda(call) && call.info().kind == CallKind::DeviceSet && call.result == 0;
+    if (sets && call.thread == process.calls[claim.call].thread) ordinal = call.peer;
+  }
+  for (const Device& device : process.devices)
+    if (device.ordinal == ordinal) return device.bus_id;
+  return "";
+}
+
+void MarkRetries(std::vector<Meeting>* meetings) {
+  for (Meeting& meeting : *meetings)
+    for (Claim& claim : meeting.claims)
+      for (const Meeting& later : *meetings)
+        for (const Claim& other : later.claims)
+          if (claim.state == Claim::kFailed && other.process == claim.process && other.call > claim.call &&
+              other.state == Claim::kDone && other.comm->size == claim.comm->size)
+            claim.retried = true;
+}
+
+}  // namespace
+
+std::vector<Meeting> FindMeetings(const Context& context) {
+  std::map<uint64_t, Meeting> by_uid;
+  for (size_t p = 0; p < context.run.processes.size(); ++p) {
+    const Process& process = context.process(p);
+    for (size_t i = 0; i < process.calls.size(); ++i) {
+      const Call& call = process.calls[i];
+      if (!IsNccl(call) || call.info().kind != CallKind::CommInit) continue;
+      auto comm = process.comms.find(call.comm);
+      if (comm == process.comms.end() || comm->second.uid == 0 || comm->second.size < 2) continue;
+      Claim claim;
+      claim.process = p;
+      claim.call = i;
+      claim.comm = &comm->second;
+      FindState(context, &claim);
+      claim.bus_id = BusIdOf(process, claim);
+      Meeting& meeting = by_uid[comm->second.uid];
+      meeting.uid = comm->second.uid;
+      meeting.claims.push_back(std::move(claim));
+    }
+  }
+  std::vector<Meeting> meetings;
+  for (auto& [uid, meeting] : by_uid) meetings.push_back(std::move(meeting));
+  auto start = [&](const Meeting& meeting) {
+    return context.call(meeting.claims[0].process, meeting.claims[0].call).start_ns;
+  };
+  std::sort(meetings.begin(), meetings.end(), [&](const Meeting& a, const Meeting& b) { return start(a) < start(b); });
+  MarkRetries(&meetings);
+  return meetings;
+}
+
+// Parts of one device have one bus id and a UUID each.
+std::string DeviceOf(const Context& context, const Claim& claim) {
+  if (claim.bus_id.empty()) return "";
+  const Process& process = context.process(claim.process);
+  std::string name = process.host + "/" + claim.bus_id;
+  for (const Device& device : process.devices)
+    if (device.bus_id == claim.bus_id) name += "/" + device.uuid;
+  return name;
+}
+
+bool SetsDevice(const Context& context, size_t process) {
+  const std::vector<Call>& calls = context.process(process).calls;
+  return std::any_of(calls.begin(), calls.end(),
+                     [](const Call& call) { return IsCuda(call) && call.info().kind == CallKind::DeviceSet; });
+}
+
+std::string NcclVersion(const Process& process) {
+  for (const Library& library : process.libraries)
+    if (library.api == "NCCL") return library.version;
+  return "";
+}
+
+std::string VariableOf(const Process& process, const std::string& key) {
+  for (const KeyValue& variable : process.environment)
+    if (variable.key == key) return variable.value;
+  return "";
+}
+
+}  // namespace ddbg::analyzer

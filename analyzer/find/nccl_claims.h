@@ -1,0 +1,36 @@
+// Who came to make which communicator of NCCL: one meeting for each unique id and use of it, one claim for each init.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/context.h"
+
+namespace ddbg::analyzer {
+
+struct Claim {
+  size_t process = kNoIndex, call = kNoIndex;
+  const Communicator* comm = nullptr;
+  enum State { kDone, kOpen, kFailed } state = kDone;
+  double seconds = 0;    // kOpen: for how long
+  std::string error;     // kFailed: "ncclInvalidUsage (5)"
+  bool retried = false;  // kFailed: a later one of as many ranks was made
+  std::string bus_id;    // of its device; "" if unknown
+};
+
+struct Meeting {
+  uint64_t uid = 0;
+  std::vector<Claim> claims;  // by process, then time; never empty
+};
+
+// Of more than one rank, in the order of their first init.
+std::vector<Meeting> FindMeetings(const Context& context);
+
+// Names one device of one host; "" if it is not known.
+std::string DeviceOf(const Context& context, const Claim& claim);
+bool SetsDevice(const Context& context, size_t process);
+
+std::string NcclVersion(const Process& process);
+std::string VariableOf(const Process& process, const std::string& key);
+
+}  // namespace ddbg::analyzer

@@ -1,0 +1,11 @@
+// What else happened around a finding: failed allocations before it, aborts and broken communicators after it.
+#pragma once
+
+#include "analyzer/context.h"
+
+namespace ddbg::analyzer {
+
+// Adds to the finding's evidence.
+void AddSymptoms(Context& context, Finding* finding);
+
+}  // namespace ddbg::analyzer
