@@ -146,6 +146,7 @@ void FieldsOfKind(const Call& call, CallFields* fields) {
     case CallKind::GraphCreate:
     case CallKind::GraphDestroy: fields->graph = true; return;
     case CallKind::Register: fields->bytes = true; return;
+    case CallKind::OneSided: fields->requests = call.info().shape == CallShape::All; return;
     default: return;
   }
 }
@@ -198,7 +199,7 @@ CallFields FieldsOf(const Call& call) {
   fields.code = has(Role::Code);
   fields.polls = kind == CallKind::Probe && (call.flags & kFlagNothingDone);
   if (nccl || IsCuda(call)) {
-    fields.stream = IsStreamWork(call) || ((call.flags & kFlagCapturing) && has(Role::Stream));
+    fields.stream = nccl && has(Role::Stream);
     fields.operation = fields.stream && call.aux != 0;
     if (has(Role::Bytes) && kind == CallKind::Collective) fields.bytes = true;
     FieldsOfKind(call, &fields);

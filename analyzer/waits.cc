@@ -67,7 +67,14 @@ class Builder {
     node.process = context_.replay.lanes[lane].process;
     node.lane = lane;
     node.stand = Stand::kWaiting;
-    size_t begun = LauncherOf(lane);
+    size_t begun = LauncherOf(lane), working = lane;
+    // A stream that only hands an order of events on waits as long as the one that it waits for.
+    for (size_t steps = context_.replay.lanes.size(); begun == kNoIndex && steps > 0; --steps) {
+      const ReplayLane& at = context_.replay.lanes[working];
+      working = context_.replay.first_lane[at.process][context_.replay.Of(at).items[at.head].lane];
+      if (node_of_lane_[working] == kNoIndex) break;
+      begun = LauncherOf(working);
+    }
     if (begun != kNoIndex) node.seconds = context_.OpenSeconds(node.process, begun);
     for (const Lack& lack : LacksOf(context_, lane)) {
       if (lack.why == Lack::kBehind || lack.why == Lack::kSameProcess) {

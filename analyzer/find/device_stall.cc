@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kNoProgressSeconds = 10.0;
 constexpr double kTimesUsual = 5.0;
+constexpr double kGivenUpSeconds = 2.0;  // where somebody aborted it for that
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -77,7 +78,7 @@ class DeviceStallRule {
       const StreamLane& stream = context_.replay.Of(context_.replay.lanes[lane]);
       waited = std::max(waited, Seconds(stream.polled_until_ns - stream.polled_from_ns));
     }
-    if (context_.situations.hang_ended()) return waited >= kNoProgressSeconds / 5 || s.gave_up;
+    if (context_.situations.hang_ended()) return waited >= kGivenUpSeconds;
     return waited >= kNoProgressSeconds && waited >= kTimesUsual * LongestWaitBefore(process);
   }
 
@@ -126,7 +127,9 @@ class DeviceStallRule {
       uint64_t uid = UidOf(context_.process(process), call);
       auto proven = proven_.find(uid);
       bool done = call.info().kind == CallKind::Collective && proven != proven_.end() && call.seq < proven->second;
-      if (!done && context_.matching.Group(uid)) return stream.calls[k];
+      auto group = context_.matching.by_uid.find(uid);
+      if (group == context_.matching.by_uid.end() || context_.replay.undecided_from[group->second] != kNoIndex) continue;
+      if (!done) return stream.calls[k];
     }
     return kNoIndex;
   }

@@ -154,6 +154,7 @@ class WaitsRule {
     for (size_t each : targets)
       finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(each), context_.WhereIs(each)));
     finding.confidence = permanent ? 0.95 : 0.6;
+    if (MetInTheSameGroup(waiter)) MarkUnmatched(waiter, target, &finding);
     MarkInterpreterExit(target, &finding);
     const CommGroup* group = context_.matching.Group(waiter.edge.comm_uid);
     if (group && waiter.edge.kind == WaitKind::kCollective) ExplainByShift(context_, *group, waiter.edge.seq, &finding);
@@ -175,6 +176,44 @@ class WaitsRule {
                        context_.Describe(Process(waiter), waiter.edge.call), line.empty() ? "" : " (" + line + ")",
                        RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
                        absent == 1 ? "it" : fmt::format("rank {}", context_.rank(target)), context_.WhereIs(target));
+  }
+
+  // A send or receive of a group, where the peer answered another one of the same group: it did come to the exchange.
+  bool MetInTheSameGroup(const Waiter& waiter) const {
+    const WaitNode& node = nodes_[waiter.node];
+    if (!node.is_stream() || waiter.edge.kind == WaitKind::kCollective) return false;
+    const ReplayLane& lane = context_.replay.lanes[node.lane];
+    const StreamLane& stream = context_.replay.Of(lane);
+    const StreamItem& item = stream.items[lane.head];
+    const Call& waiting = context_.call(node.process, waiter.edge.call);
+    for (uint32_t k = item.first; k < item.first + item.count; ++k) {
+      const Call& other = context_.call(node.process, stream.calls[k]);
+      bool same_pair = other.comm == waiting.comm && other.peer == waiting.peer && other.info().kind != waiting.info().kind;
+      if (same_pair && HasPartner(node.process, stream.calls[k])) return true;
+    }
+    return false;
+  }
+
+  bool HasPartner(size_t process, size_t index) const {
+    const Call& call = context_.call(process, index);
+    const Communicator& comm = context_.process(process).comms.at(call.comm);
+    bool sends = call.info().kind == CallKind::Send;
+    auto found = context_.messages.channels.find(sends ? Channel{comm.uid, comm.rank, call.peer}
+                                                       : Channel{comm.uid, call.peer, comm.rank});
+    if (found == context_.messages.channels.end()) return false;
+    const std::vector<End>& ends = sends ? found->second.sends : found->second.receives;
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](const End& end) { return end.call == index && end.partner != kNoIndex; });
+  }
+
+  void MarkUnmatched(const Waiter& waiter, size_t target, Finding* finding) {
+    finding->kind = "p2p_unmatched";
+    finding->proof = Proof::kMissing;
+    finding->confidence = 0.8;
+    finding->evidence.insert(
+        finding->evidence.begin(),
+        fmt::format("rank {} met rank {} in the other direction of the same group, and has nothing for this one",
+                    context_.rank(target), context_.rank(Process(waiter))));
   }
 
   void MarkInterpreterExit(size_t target, Finding* finding) {
