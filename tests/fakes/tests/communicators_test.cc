@@ -294,6 +294,8 @@ TEST(Communicators, SimulatedGroupStartsNothing) {
     ncclAllReduce(data, data, 1, ncclInt32, ncclSum, comm, nullptr);
     EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess);
     EXPECT_GT(info.estimatedTime, 0);
+    ncclGroupStart();
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);  // what was simulated is not in the next group
     EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   });
 }
