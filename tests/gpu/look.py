@@ -16,6 +16,8 @@ class Run:
     def ask(self, *arguments):
         done = subprocess.run([self.ddbg, *arguments], capture_output=True, text=True, errors="replace")
         if done.returncode not in (0, 1, 3) or not done.stdout.strip():
+            if "there is no run" in done.stderr:
+                give(1, "nothing was recorded")
             give(1, "ddbg %s: %s" % (arguments[0], (done.stderr.strip().splitlines() or ["says nothing"])[-1]))
         return done.stdout
 
