@@ -1,8 +1,9 @@
-// ddbg's declarations of NCCL's profiler interface against NCCL's own headers, where they are (src/include/plugin of its sources, or the copies
-// in ext-profiler/*/nccl). Compiled, not run.
+// ddbg's declarations of NCCL's profiler interface against NCCL's own headers, where they are (src/include/plugin of
+// its sources, or the copies in ext-profiler/*/nccl). Compiled, not run.
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <sys/types.h>
 #if __has_include("nccl_profiler.h")
 // Their types; the profiler's headers use them and declare no more.
 typedef enum { ncclSuccessOfTest = 0 } ncclResult_t;
@@ -13,7 +14,7 @@ typedef pid_t ncclPid_t;
 
 namespace own = ddbg::shim::nccl::plugin;
 
-#define SAME_SIZE(version) \
+#define SAME_SIZE(version)                                                                           \
   static_assert(sizeof(own::DescriptorV##version) == sizeof(ncclProfilerEventDescr_v##version##_t)); \
   static_assert(sizeof(own::VersionOf<version>) == sizeof(ncclProfiler_v##version##_t))
 #define SAME_FIELD(version, mine, theirs) \

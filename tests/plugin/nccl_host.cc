@@ -241,9 +241,8 @@ void RunPlan(ncclComm* comm, std::vector<Op>& ops) {
 void Progress(ncclComm* comm, const Channel& work) {
   void *op = nullptr, *step = nullptr, *kernel = nullptr;
   if (Wants(kProxyOp | kProxyStep | kNetPlugin)) {
-    Start(comm, &op, kProxyOp, work.task, [&](auto& d) {
-      d.proxy_op = {getpid(), static_cast<uint8_t>(work.channel), 0, 1, 1024, 1};
-    });
+    Start(comm, &op, kProxyOp, work.task,
+          [&](auto& d) { d.proxy_op = {getpid(), static_cast<uint8_t>(work.channel), 0, 1, 1024, 1}; });
     if (g_plugin.version >= 4) Record(op, kProxyOpInProgress, &step);
   }
   while (MonotonicNs() < work.begin) {
@@ -340,7 +339,9 @@ int ncclCommInitRank(ncclComm_t* made, int ranks, ncclUniqueId id, int rank) {
     int error = Visit([&](auto& f) {
       if constexpr (requires { f.init(&comm->context, &g_plugin.mask); })
         return f.init(&comm->context, &g_plugin.mask);
-      else if constexpr (requires { f.init(&comm->context, &g_plugin.mask, "double", comm->hash, 1, ranks, rank, nullptr); })
+      else if constexpr (requires {
+                           f.init(&comm->context, &g_plugin.mask, "double", comm->hash, 1, ranks, rank, nullptr);
+                         })
         return f.init(&comm->context, &g_plugin.mask, "double", comm->hash, 1, ranks, rank, nullptr);
       else
         return f.init(&comm->context, comm->hash, &g_plugin.mask, "double", 1, ranks, rank, nullptr);
@@ -388,8 +389,7 @@ void DoubleStrayEvents(ncclComm_t comm) {
     void* handle = reinterpret_cast<void*>(number);
     Visit([&](auto& f) { f.record(handle, kKernelChStop, &timer); });
     Visit([&](auto& f) { f.stop(handle); });
-    if (g_plugin.version >= 3)
-      Start(comm, &kernel, kKernelCh, handle, [](auto&) {});
+    if (g_plugin.version >= 3) Start(comm, &kernel, kKernelCh, handle, [](auto&) {});
     Visit([&](auto& f) { f.stop(kernel); });
     Visit([&](auto& f) { f.record(kernel, kKernelChStop, &timer); });
     Visit([&](auto& f) { f.stop(kernel); });

@@ -1,5 +1,6 @@
-// A double of NCCL that does nothing but speak to its profiler plugin, in the order and with the fields of NCCL's sources
-// (src/plugin/profiler.cc, plugin_open.cc of 2.26.2, 2.28 and 2.29): one rank, one device whose clock is its own, a proxy thread.
+// A double of NCCL that does nothing but speak to its profiler plugin, in the order and with the fields of NCCL's
+// sources (src/plugin/profiler.cc, plugin_open.cc of 2.26.2, 2.28 and 2.29): one rank, one device whose clock is its
+// own, a proxy thread.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ int ncclGroupStart();
 int ncclGroupEnd();
 
 // The test's own ways in. Not NCCL's.
-void DoubleLaunchGraph(ncclComm_t comm, int times);  // what was enqueued last, as a captured operation, on another thread
-void DoubleStrayEvents(ncclComm_t comm);             // what a plugin should survive: null and old handles, wrong order
-void DoubleLeaveOpen(int leave);                     // events are started and not stopped
+void DoubleLaunchGraph(ncclComm_t comm,
+                       int times);        // what was enqueued last, as a captured operation, on another thread
+void DoubleStrayEvents(ncclComm_t comm);  // what a plugin should survive: null and old handles, wrong order
+void DoubleLeaveOpen(int leave);          // events are started and not stopped
 }

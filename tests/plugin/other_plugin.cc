@@ -34,8 +34,8 @@ int32_t Start(void* context, void** handle, D* d) {
     if (d->type == kColl) group = d->coll.parent_group;
     if (d->type == kP2p) group = d->p2p.parent_group;
   }
-  fprintf(Log(), "start %u number %d parent %u group %u context %d\n", event->type, event->number, parent ? parent->type : 0,
-          group ? static_cast<Handle*>(group)->type : 0, context == &g_context);
+  fprintf(Log(), "start %u number %d parent %u group %u context %d\n", event->type, event->number,
+          parent ? parent->type : 0, group ? static_cast<Handle*>(group)->type : 0, context == &g_context);
   *handle = event;
   return 0;
 }
@@ -74,9 +74,9 @@ int32_t InitNew(void** context, uint64_t, int32_t* mask, const char*, int32_t, i
 
 }  // namespace
 
-#define OTHER(version, init)                                                                             \
-  extern VersionOf<version> ncclProfiler_v##version;                                                     \
-  VersionOf<version> ncclProfiler_v##version = {                                                         \
+#define OTHER(version, init)                         \
+  extern VersionOf<version> ncclProfiler_v##version; \
+  VersionOf<version> ncclProfiler_v##version = {     \
       {"other", init, Start<VersionOf<version>::Descriptor>, Stop, Record, Finalize}};
 extern "C" {
 #if OTHER_VERSION == 1

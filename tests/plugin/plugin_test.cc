@@ -322,8 +322,11 @@ TEST_P(PluginVersion, SurvivesWhatNcclShouldNotDo) {
 }
 
 TEST_F(Plugin, AnotherThatFailsIsLeftOut) {
-  Done done = RunDriver({{"NCCL_PROFILER_PLUGIN", OtherPath(5)}, {"OTHER_FAILS", "1"}, {"OTHER_MASK", "127"},
-                         {"OTHER_LOG", file("log")}, {"DDBG_NCCL_PLUGIN", "1"}});
+  Done done = RunDriver({{"NCCL_PROFILER_PLUGIN", OtherPath(5)},
+                         {"OTHER_FAILS", "1"},
+                         {"OTHER_MASK", "127"},
+                         {"OTHER_LOG", file("log")},
+                         {"DDBG_NCCL_PLUGIN", "1"}});
   ASSERT_EQ(done.status, 0) << done.out;
   EXPECT_TRUE(done.Says("init 0 context 1 mask 6")) << done.out;
   EXPECT_EQ(Log(file("log")), std::vector<std::string>{"init v5"});
@@ -332,7 +335,9 @@ TEST_F(Plugin, AnotherThatFailsIsLeftOut) {
 
 TEST_F(Plugin, TheOneThatNcclFindsByItselfIsFoundStill) {
   fs::create_symlink(OtherPath(4), file("libnccl-profiler.so"));
-  Done done = RunDriver({{"LD_LIBRARY_PATH", scratch_.path()}, {"OTHER_MASK", "2"}, {"OTHER_LOG", file("log")},
+  Done done = RunDriver({{"LD_LIBRARY_PATH", scratch_.path()},
+                         {"OTHER_MASK", "2"},
+                         {"OTHER_LOG", file("log")},
                          {"DDBG_NCCL_PLUGIN", "1"}});
   ASSERT_EQ(done.status, 0) << done.out;
   EXPECT_TRUE(done.Says("plugin ddbg version 4")) << done.out;
@@ -362,8 +367,9 @@ TEST_F(Plugin, IsNotThereUnlessAskedFor) {
 
 TEST_F(Plugin, DeclinesWithoutAWarningWhereTheHookDoesNotReach) {
   for (const char* version : {"1", "3", "4", "6"}) {
-    Done done = RunDriver({{"NCCL_PROFILER_PLUGIN", DDBG_LIBRARY_PATH}, {"DDBG_NCCL_PLUGIN", "0"}, {"DOUBLE_VERSION", version}},
-                          {"plain"}, false);
+    Done done =
+        RunDriver({{"NCCL_PROFILER_PLUGIN", DDBG_LIBRARY_PATH}, {"DDBG_NCCL_PLUGIN", "0"}, {"DOUBLE_VERSION", version}},
+                  {"plain"}, false);
     EXPECT_EQ(done.status, 0);
     EXPECT_TRUE(done.Says("init 0 context 0 mask 0")) << done.out;
   }
@@ -424,7 +430,10 @@ TEST_F(Plugin, GraphTellsAgainEachTimeItRuns) {
 
 // More than the rings hold.
 TEST_F(Plugin, ManyOperations) {
-  RunDriver({{"DDBG_NCCL_PLUGIN", "1"}, {"NCCL_PROFILER_PLUGIN", OtherPath(5)}, {"OTHER_MASK", "770"}, {"OTHER_LOG", "/dev/null"}},
+  RunDriver({{"DDBG_NCCL_PLUGIN", "1"},
+             {"NCCL_PROFILER_PLUGIN", OtherPath(5)},
+             {"OTHER_MASK", "770"},
+             {"OTHER_LOG", "/dev/null"}},
             {"many", "2000"});
   Trace trace = Recorded();
   EXPECT_EQ(trace.Of("ncclProfileColl").size(), 2000u);

@@ -1,13 +1,14 @@
-// NCCL's profiler plugin interface, versions 1 to 6, as ddbg declares it by itself. A library exports `ncclProfiler_vN`;
-// NCCL takes the highest it knows. Facts of src/include/plugin/profiler/profiler_v1.h … profiler_v6.h and nccl_profiler.h
-// of NCCL 2.26.2, 2.28.3, 2.29.3 and later; tests/conformance/nccl_plugin_abi.cc compares them with headers that are installed.
+// NCCL's profiler plugin interface, versions 1 to 6, as ddbg declares it by itself. A library exports
+// `ncclProfiler_vN`; NCCL takes the highest it knows. Facts of src/include/plugin/profiler/profiler_v1.h …
+// profiler_v6.h and nccl_profiler.h of NCCL 2.26.2, 2.28.3, 2.29.3 and later; tests/conformance/nccl_plugin_abi.cc
+// compares them with headers that are installed.
 //
 //   v1  2.23.4   numbers for function, algorithm, protocol and type
 //   v2  2.24     names in their place
 //   v3  2.26     kernel channels, without a time; network plugins
 //   v4  2.27     init tells the communicator; kernel channels carry the device's clock
-//   v5  2.28.3   what the program called (group, collective, point-to-point) is an event, parent of what NCCL made of it
-//   v6  2.29.2   copy-engine collectives
+//   v5  2.28.3   what the program called (group, collective, point-to-point) is an event, parent of what NCCL made of
+//   it v6  2.29.2   copy-engine collectives
 //
 // v7 exists in NCCL's sources only, with fields still coming; a library without it is asked for v6.
 // Names are NCCL's without their prefix. Who calls: the threads that call NCCL, those that NCCL makes for groups and
@@ -327,8 +328,8 @@ static_assert(offsetof(CeColl, sync_strategy) == 56 && offsetof(CeColl, batch_si
 // init differs. `logger` is NCCL's, passed on only. NCCL keeps one mask for all communicators, and looks at it at every
 // event: a plugin may change what is behind `mask` later.
 using InitV1 = int32_t(void** context, int32_t* mask);
-using InitV4 = int32_t(void** context, int32_t* mask, const char* name, uint64_t comm_hash, int32_t nodes, int32_t ranks,
-                       int32_t rank, void* logger);
+using InitV4 = int32_t(void** context, int32_t* mask, const char* name, uint64_t comm_hash, int32_t nodes,
+                       int32_t ranks, int32_t rank, void* logger);
 using InitV5 = int32_t(void** context, uint64_t comm_id, int32_t* mask, const char* name, int32_t nodes, int32_t ranks,
                        int32_t rank, void* logger);
 
@@ -365,7 +366,7 @@ static_assert(sizeof(VersionOf<1>) == 48 && sizeof(VersionOf<6>) == 48);
 // What v1 says in numbers: ncclFunc_t, NCCL_ALGO_* and NCCL_PROTO_* of 2.23.4 (src/include/nccl_common.h).
 inline constexpr const char* kFunctionNames[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                                  "AllReduce", "SendRecv", "Send",      "Recv"};
-inline constexpr const char* kAlgorithmNames[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+inline constexpr const char* kAlgorithmNames[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
                                                   "NVLS_TREE", "PAT"};
 inline constexpr const char* kProtocolNames[] = {"LL", "LL128", "SIMPLE"};
 

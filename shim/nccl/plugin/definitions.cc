@@ -5,6 +5,7 @@
 #include <atomic>
 #include <protozero/pbf_writer.hpp>
 #include <string>
+#include <string_view>
 
 #include "proto/call.h"
 #include "shim/nccl/library.h"
@@ -111,10 +112,11 @@ uint32_t TypeIdOf(const char* name) noexcept {
 
 int CallOf(const char* func) noexcept {
   if (!func) return -1;
+  std::string_view wanted = func;
   constexpr size_t kFirst = CallIndex(NcclCall{}), kEnd = CallIndex(NcclCall::kCount);
   for (size_t i = kFirst; i < kEnd; ++i) {
     std::string_view name = kCalls[i].name;
-    if (name.substr(sizeof(kPrefix) - 1) == func) return static_cast<int>(i);
+    if (name.size() == wanted.size() + sizeof(kPrefix) - 1 && name.ends_with(wanted)) return static_cast<int>(i);
   }
   return -1;
 }
@@ -162,22 +164,26 @@ uint32_t DefineCommunicator(ThreadState& t, uint64_t hash, const char* name, int
 void DefineLevel(ThreadState& t, int version, bool has_other) noexcept {
   uint64_t before = g_level.load(std::memory_order_relaxed);
   if (before == t.token || !g_level.compare_exchange_strong(before, t.token, std::memory_order_relaxed)) return;
-  std::string why = "NCCL's profiler interface, version " + std::to_string(version) + ": algorithm, protocol and channels";
+  std::string why =
+      "NCCL's profiler interface, version " + std::to_string(version) + ": algorithm, protocol and channels";
   if (CurrentSettings().nccl_plugin != PluginMode::kTimes) {
     why += "; not when the device began and ended (DDBG_NCCL_PLUGIN=times)";
   } else if (version < 3) {
     why += "; NCCL before 2.26 does not tell when the device began and ended";
   } else {
-    why += version == 3 ? "; when the proxy thread saw the kernel begin and end (NCCL before 2.27 tells no time of the device)"
-                        : "; when the device began and ended each operation";
+    why += version == 3
+               ? "; when the proxy thread saw the kernel begin and end (NCCL before 2.27 tells no time of the device)"
+               : "; when the device began and ended each operation";
     why += "; small AllReduces take up to 1 % longer so with NCCL 2.29.7, 4 to 13 % with 2.31.2 (nccl#2355)";
   }
   if (has_other) why += "; another plugin beside it";
   WriteLevel(t, "NCCL plugin", why);
   if (HasWrappers(t)) return;
-  WriteLevel(t, "NCCL",
-             std::string("NCCL is linked statically and seen by its plugin interface alone: no reduction operator, no duration") +
-                 (version < 5 ? "; of each operation what NCCL made of it, once it was enqueued" : ""));
+  WriteLevel(
+      t, "NCCL",
+      std::string(
+          "NCCL is linked statically and seen by its plugin interface alone: no reduction operator, no duration") +
+          (version < 5 ? "; of each operation what NCCL made of it, once it was enqueued" : ""));
 }
 
 }  // namespace ddbg::shim::nccl::plugin

@@ -1,6 +1,6 @@
-// What the device's clock (globaltimer, ns) has to do with the host's, without asking the device: a time it tells was before
-// the instant at which we read it, and a kernel begins after the call that launched it. The difference lies between these
-// two; the closest of each are kept, and give way as far as the clocks may have drifted since.
+// What the device's clock (globaltimer, ns) has to do with the host's, without asking the device: a time it tells was
+// before the instant at which we read it, and a kernel begins after the call that launched it. The difference lies
+// between these two; the closest of each are kept, and give way as far as the clocks may have drifted since.
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,11 @@
-// Events that NCCL has started and that ddbg has to remember: a handle is a number that is given once, so that one of an event long
-// over (NCCL keeps handles of captured operations as parents as long as their graph lives) is recognised and not another's.
+// Events that NCCL has started and that ddbg has to remember: a handle is a number that is given once, so that one of
+// an event long over (NCCL keeps handles of captured operations as parents as long as their graph lives) is recognised
+// and not another's.
 //
-// Events are taken in turn from a ring that is large against what can be under way; one still open is passed over. No lock and no
-// allocation: who takes an event claims its place by the ticket, which pairs release with the acquire in Find. An event's fields
-// are atomics because a thread may look at one by an old handle just as its place is taken anew; what it reads then is
-// of no harm, since the ticket no longer fits.
+// Events are taken in turn from a ring that is large against what can be under way; one still open is passed over. No
+// lock and no allocation: who takes an event claims its place by the ticket, which pairs release with the acquire in
+// Find. An event's fields are atomics because a thread may look at one by an old handle just as its place is taken
+// anew; what it reads then is of no harm, since the ticket no longer fits.
 #pragma once
 
 #include <sys/mman.h>
@@ -46,8 +47,8 @@ class EventRing {
     return true;
   }
 
-  // Its fields are to be set and then Publish()ed. nullptr: too many are open. `is_alive`: an event left open may be one of a
-  // communicator that is gone.
+  // Its fields are to be set and then Publish()ed. nullptr: too many are open. `is_alive`: an event left open may be
+  // one of a communicator that is gone.
   template <class IsAlive>
   Event* Take(uint64_t* ticket, IsAlive is_alive) noexcept {
     Event* events = events_.load(std::memory_order_acquire);

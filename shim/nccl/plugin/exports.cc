@@ -1,8 +1,8 @@
 // ncclProfiler_v1 … ncclProfiler_v6, one set of functions each, made by the compiler from the version's number.
 //
-// Where there is another plugin, it is called with its own contexts and handles, for the events that it asked for, as NCCL
-// would: handles are ours, and each parent is given as the other's. A parent of another process (a proxy that sends on
-// its behalf) is passed on as it is; nobody may look into it here.
+// Where there is another plugin, it is called with its own contexts and handles, for the events that it asked for, as
+// NCCL would: handles are ours, and each parent is given as the other's. A parent of another process (a proxy that
+// sends on its behalf) is passed on as it is; nobody may look into it here.
 #include "shim/nccl/plugin/exports.h"
 
 #include <unistd.h>
@@ -109,8 +109,8 @@ int32_t Init(void* frame, void** context, int32_t* mask, uint64_t hash, const ch
   g_pid.store(getpid(), std::memory_order_relaxed);
   Context* c = Begin(frame, kVersion, hash, name, ranks, rank);
   if (!c) {
-    // Declined, by a mask with which NCCL makes no events. It has one for all communicators: where there was no room for this
-    // one, the others' stays.
+    // Declined, by a mask with which NCCL makes no events. It has one for all communicators: where there was no room
+    // for this one, the others' stays.
     if (mask && !IsWanted()) *mask = 0;
     return kOk;
   }
@@ -166,9 +166,9 @@ constexpr VersionOf<kVersion> Make() {
 }  // namespace
 }  // namespace ddbg::shim::nccl::plugin
 
-#define DDBG_PLUGIN(version)                                                                     \
-  [[gnu::visibility("default")]] constinit ddbg::shim::nccl::plugin::VersionOf<version>          \
-      ncclProfiler_v##version = ddbg::shim::nccl::plugin::Make<version>();
+#define DDBG_PLUGIN(version)                                                                                      \
+  [[gnu::visibility("default")]] constinit ddbg::shim::nccl::plugin::VersionOf<version> ncclProfiler_v##version = \
+      ddbg::shim::nccl::plugin::Make<version>();
 extern "C" {
 DDBG_PLUGIN(1)
 DDBG_PLUGIN(2)

@@ -126,8 +126,7 @@ uint64_t PushCall(ThreadState& t, Context& c, const Told& told) {
   r.dtype = TypeIdOf(told.datatype);
   r.peer = told.type == kP2p || HasRoot(call) ? told.peer : kNoPeer;
   if (IsCollective(info.kind)) r.seq = c.next_seq.fetch_add(1, std::memory_order_relaxed);
-  if (told.stream)
-    r.tag = static_cast<int32_t>(cuda::StreamId(t, reinterpret_cast<uint64_t>(told.stream), false, -1));
+  if (told.stream) r.tag = static_cast<int32_t>(cuda::StreamId(t, reinterpret_cast<uint64_t>(told.stream), false, -1));
   r.aux = NextOperation();
   r.flags = kFlagByPlugin | (told.captured ? kFlagCapturing : 0);
   Push(t, LaneOf(info.kind), r);
@@ -243,8 +242,8 @@ void PushCompletion(void* frame, const Context& c, const Event& task) {
   Push(*thread, kBulkLane, r);
 }
 
-// Are all channels over? NCCL before 2.31 tells a number for sends and receives that is not that of these events; there, and where
-// none is told, no more are awaited than have begun: later ones make it over once more.
+// Are all channels over? NCCL before 2.31 tells a number for sends and receives that is not that of these events;
+// there, and where none is told, no more are awaited than have begun: later ones make it over once more.
 bool IsOver(const Event& task, uint32_t done) {
   uint32_t channels = task.channels.load(std::memory_order_relaxed);
   bool counted = channels > 0 && (1u << task.type.load(std::memory_order_relaxed)) == kColl;
@@ -354,8 +353,7 @@ void RecordKernelStop(Event& event, uint64_t timer) noexcept {
   event.last.store(timer, std::memory_order_relaxed);
   Context* c = ContextOf(event);
   RecordClock clock = c && c->own ? CurrentClock() : RecordClock{};
-  if (c && timer && clock.ns_per_tick != 0)
-    c->clock.WasBefore(static_cast<int64_t>(timer), HostNs(Now(), clock));
+  if (c && timer && clock.ns_per_tick != 0) c->clock.WasBefore(static_cast<int64_t>(timer), HostNs(Now(), clock));
 }
 
 void Stop(void* frame, Event& event) noexcept {

@@ -1,8 +1,8 @@
 // libddbg.so as NCCL's profiler plugin: what it makes of the events, whatever the version.
 //
-// NCCL tells, on the thread that called it, when the program enqueues (CollApi, P2pApi, from v5 on) and what it made of it
-// (Coll, P2p: algorithm, protocol, channels); and on its proxy thread, from the times that the kernel left in pinned memory, when each
-// channel of it began and ended (KernelCh). Nothing of ddbg's goes onto a stream.
+// NCCL tells, on the thread that called it, when the program enqueues (CollApi, P2pApi, from v5 on) and what it made of
+// it (Coll, P2p: algorithm, protocol, channels); and on its proxy thread, from the times that the kernel left in pinned
+// memory, when each channel of it began and ended (KernelCh). Nothing of ddbg's goes onto a stream.
 //
 //   event            record
 //   Coll, P2p, Ce    of kind detail: how the operation is carried out
@@ -11,8 +11,9 @@
 //   Coll before v5
 //
 // Which operation: a wrapper of ours is around the call that the event comes in, so that its record in flight says it;
-// from v5 on the task's parent is the event of that call, and its handle is the operation's number. Before v5 that holds for what is
-// called alone; of a group of several only the communicator is known, and NCCL's own count of each function on it.
+// from v5 on the task's parent is the event of that call, and its handle is the operation's number. Before v5 that
+// holds for what is called alone; of a group of several only the communicator is known, and NCCL's own count of each
+// function on it.
 //
 // Called by the program's threads and NCCL's own: no lock, no allocation, no system call but for what is new
 // (a communicator, a plan, a thread).
@@ -41,7 +42,8 @@ struct Context {
   DeviceClock clock;
 };
 
-// What an event of this type is delivered for, as in NCCL (profiler.cc, 2.29): also where only something below it was asked for.
+// What an event of this type is delivered for, as in NCCL (profiler.cc, 2.29): also where only something below it was
+// asked for.
 constexpr uint32_t DeliveredFor(uint32_t type) {
   constexpr uint32_t kSteps = kProxyStep | kNetPlugin, kOps = kProxyOp | kSteps, kCopies = kCeColl | kCeSync | kCeBatch;
   switch (type) {

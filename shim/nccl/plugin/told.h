@@ -26,7 +26,6 @@ const char* NameOf(const char* const (&names)[kCount], uint8_t number) {
   return number < kCount ? names[number] : "";
 }
 
-
 template <class Coll>
 void ReadColl(const Coll& from, Told* told) {
   told->func = from.func;
