@@ -225,7 +225,7 @@ driver_launches='cuLaunchKernel|cuLaunchKernelEx'
 
 part runtime cuda -- "$programs/vector_add" 20 \
   :: calls "$launches=20" cudaMemcpyAsync=2 cudaStreamSynchronize=1 cudaMalloc=1 :: level "CUDA runtime" on :: verdict
-part static-runtime cuda -- "$programs/vector_add_static" 20 :: level "CUDA driver" off
+part static-runtime cuda -- "$programs/vector_add_static" 20 :: unseen "CUDA driver"
 part driver cuda DDBG_CUDA_DRIVER=1 -- "$programs/vector_add_static" 20 \
   :: calls "$driver_launches=20" :: level "CUDA driver" on :: verdict
 part driver-and-runtime cuda DDBG_CUDA_DRIVER=1 -- "$programs/vector_add" 20 :: calls "$launches=20"

@@ -13,11 +13,12 @@ class Run:
         self.ddbg = ddbg
         self.folder = folder
 
-    def ask(self, *arguments):
+    def ask(self, *arguments, none=1):
+        """What ddbg prints. `none`: how to end where there is no such run."""
         done = subprocess.run([self.ddbg, *arguments], capture_output=True, text=True, errors="replace")
         if done.returncode not in (0, 1, 3) or not done.stdout.strip():
             if "there is no run" in done.stderr:
-                give(1, "nothing was recorded")
+                give(none, "nothing was recorded")
             give(1, "ddbg %s: %s" % (arguments[0], (done.stderr.strip().splitlines() or ["says nothing"])[-1]))
         return done.stdout
 
@@ -66,6 +67,12 @@ def level(run, name, on):
     give(0 if is_on == (on == "on") else 1, "%s is %s: %s" % (name, "on" if is_on else "off", why))
 
 
+def unseen(run, name):
+    """unseen NAME: nothing was recorded, or the run says that the level is off."""
+    run.ask("info", run.folder, "--json", none=0)
+    level(run, name, "off")
+
+
 def times(run, printed, share, slack_ns):
     """times FILE SHARE SLACK: the kernels' durations are those of the events that the program printed, as near as that."""
     expected = [float(line.split()[2]) for line in open(printed) if line.startswith("kernel ")]
@@ -90,7 +97,7 @@ def verdict(run, *_):
 
 def main():
     ddbg, folder, check, *arguments = sys.argv[1:]
-    {"calls": calls, "level": level, "times": times, "verdict": verdict}[check](Run(ddbg, folder), *arguments)
+    {"calls": calls, "level": level, "unseen": unseen, "times": times, "verdict": verdict}[check](Run(ddbg, folder), *arguments)
 
 
 main()
