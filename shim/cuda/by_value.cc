@@ -13,7 +13,7 @@ Word TracedCall(Call call, LibraryCopy* copy, void* frame, W... words) {
   const Word args[] = {words..., 0};
   Moment m;
   m.args = args;
-  Before<kCall, kPerThread>(*t, m);
+  Before<kCall, kPerThread>(*t, m, copy);
   Word result = call();
   After<kCall>(*t, m, result, copy);
   Leave(*t);

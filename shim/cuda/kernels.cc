@@ -5,6 +5,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
+#include "shim/cuda/completion.h"
 #include "shim/cuda/driver.h"
 #include "shim/cuda/registration.h"
 #include "shim/cuda/runtime.h"
@@ -29,7 +30,9 @@ void Write(ThreadState& t, Interned& entry, const char* name, uint32_t size) {
     kernel.add_uint32(1, entry.id);
     kernel.add_bytes(2, name, size);
   }
-  if (PushDefinition(t, bytes)) entry.SetSent();
+  if (!PushDefinition(t, bytes)) return;
+  entry.SetSent();
+  NoteKernelName(entry.id, name, size);
 }
 
 uint32_t Define(ThreadState& t, uint64_t handle, const char* name) {

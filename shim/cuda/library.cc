@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "shim/cuda/completion.h"
 #include "shim/cuda/driver.h"
 #include "shim/cuda/kernels.h"
 #include "shim/cuda/runtime.h"
@@ -56,6 +57,7 @@ bool AttachSlow(ThreadState& t) noexcept {
   if (!MakeKernelTables()) return false;
   WriteRuntime(t);
   WriteLevels(t);
+  StartCompletion(t);
   g_attached.store(t.token, std::memory_order_release);
   return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/call.h"
+#include "shim/cuda/completion.h"
 #include "shim/cuda/driver.h"
 #include "shim/cuda/kernels.h"
 #include "shim/cuda/library.h"
@@ -34,6 +35,7 @@ namespace ddbg::shim::cuda {
 struct Moment {
   const Word* args;
   uint64_t stream;  // the handle, 2 if it is the thread's own
+  TimedOperation* timed;
   bool attached;
 };
 
@@ -176,8 +178,11 @@ template <auto kCall, bool kPerThread>
   if constexpr (kHasStream<kCall>) FillStream<kCall, kPerThread>(t, r, m);
 }
 
+template <auto kCall>
+inline constexpr bool kTakesTime = kInfo<kCall>.kind == CallKind::Launch && !kIsDriver<kCall>;
+
 template <auto kCall, bool kPerThread>
-[[gnu::always_inline]] inline void Before(ThreadState& t, Moment& m) {
+[[gnu::always_inline]] inline void Before(ThreadState& t, Moment& m, LibraryCopy* copy) {
   constexpr CallKind kind = kInfo<kCall>.kind;
   Record& r = t.slot->in_flight.half[0];
   r = Record{};
@@ -187,10 +192,12 @@ template <auto kCall, bool kPerThread>
   t.slot->in_flight.request_count = 0;
   r.stack = CaptureStack(t, LaneOf(kind) == kVitalLane);
   m.stream = 0;
+  m.timed = nullptr;
   m.attached = Attach(t);
   if (m.attached) [[likely]] {
     FillArguments<kCall, kPerThread>(t, r, m);
     if constexpr (kind == CallKind::StreamDestroy) ForgetStream(m.stream);
+    if constexpr (kTakesTime<kCall>) m.timed = BeginKernel(t, copy, m.stream, r.dtype, &r.aux);
   }
   OpenCall(t, 1);
 }
@@ -264,6 +271,7 @@ template <auto kCall>
   Record& r = t.slot->in_flight.half[0];
   r.result = static_cast<int32_t>(result);
   if (m.attached) FillOutcome<kCall>(t, r, m, copy);
+  if constexpr (kTakesTime<kCall>) EndKernel(copy, m.timed, r.result == kSuccess);
   if constexpr (kind == CallKind::StreamQuery || kind == CallKind::EventQuery)
     CloseQuery<kCall>(t, r);
   else
@@ -287,7 +295,7 @@ template <auto kCall, bool kPerThread, class... W>
   }
   Moment m;
   m.args = args;
-  Before<kCall, kPerThread>(*t, m);
+  Before<kCall, kPerThread>(*t, m, copy);
   Word result = function(words...);
   After<kCall>(*t, m, result, copy);
   Leave(*t);

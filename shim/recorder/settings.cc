@@ -102,6 +102,9 @@ Settings ReadSettings() {
   SayIfWrong(getenv("DDBG_NCCL_PLUGIN"), settings.nccl_plugin);
   settings.budget_bytes = ParseBudget(getenv("DDBG_BUDGET"), settings.budget_bytes);
   settings.cuda_driver = ParseOn(getenv("DDBG_CUDA_DRIVER"), "DDBG_CUDA_DRIVER");
+  settings.gpu_completion = ParseOn(getenv("DDBG_GPU_COMPLETION"), "DDBG_GPU_COMPLETION");
+  const char* timing = getenv("DDBG_KERNEL_TIMING");
+  if (!IsOff(timing)) Copy(timing, settings.kernel_timing, sizeof(settings.kernel_timing), "DDBG_KERNEL_TIMING");
   ResolveDir(getenv("DDBG_DIR"), settings.dir, sizeof(settings.dir));
   Copy(getenv("DDBG_RUN_ID"), settings.run_id, sizeof(settings.run_id), "DDBG_RUN_ID");
   if (!DefaultSocketPath(settings.socket, sizeof(settings.socket))) {

@@ -139,5 +139,29 @@ def test_memory_and_copies(traced_life):
 
 def test_what_is_seen_is_told(traced_life):
     trace, _ = traced_life
-    assert trace.levels == {"CUDA runtime": True, "CUDA driver": False}
+    assert trace.levels == {"CUDA runtime": True, "CUDA driver": False, "kernel timing": False, "GPU completion": False}
     assert trace.libraries["CUDA runtime"] == "13.0"
+
+
+def completions(trace):
+    return {call["aux"]: call for call in trace.calls if call["call"] == "2"}
+
+
+@pytest.mark.parametrize("which, timed", [("1/1", None), ("scale", "_Z5scalePff"), ("^nothing$", "")])
+def test_kernels_are_timed(bench, life, which, timed):
+    """On the device, by the host's clock; never in a capture, and by name only once the name is known."""
+    run(bench, [life], FAKES, NULLGPU_DEVICES=2, NULLGPU_KERNEL_US=3000, DDBG_KERNEL_TIMING=which, LINGER_MS=500)
+    trace = Trace(bench)
+    ended = completions(trace)
+    launches = {call["aux"]: call for call in trace.calls if "Launch" in call["call"] and call["aux"]
+                and call["call"] != "cudaGraphLaunch"}
+    assert set(ended) == set(launches) and trace.levels["kernel timing"]
+    assert not any(call["flags"] & CAPTURING or call["result"] for call in launches.values())
+    if timed is not None:
+        assert {trace.kernels[call["dtype"]] for call in launches.values()} == ({timed} if timed else set())
+    for operation, end in ended.items():
+        launch = launches[operation]
+        slack = end["peer"] + 1000000  # the simulated device's own
+        assert launch["start"] - slack <= end["start"] < launch["start"] + 2e9
+        assert 2.5e6 < end["duration"] < 500e6
+    assert (len(ended) > 0) == (timed != "")

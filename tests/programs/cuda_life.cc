@@ -1,7 +1,10 @@
 // A program of the CUDA runtime on the doubles: kernels, streams, failures, polls, a capture. It prints what it did, a
 // "name value" a line, for the test to compare with what was recorded. Declarations by hand: no CUDA is needed to build it.
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 struct dim3 {
@@ -141,4 +144,6 @@ int main() {
   Polls();
   Capture();
   cudaDeviceSynchronize();
+  // For what is told after the device has done it.
+  if (const char* ms = getenv("LINGER_MS")) usleep(static_cast<useconds_t>(atoi(ms)) * 1000);
 }
