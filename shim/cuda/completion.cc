@@ -147,7 +147,14 @@ void EndKernelSlow(LibraryCopy& copy, TimedOperation* timed, bool enqueued) noex
 }
 
 void NoteEnqueuedSlow(ThreadState& t, uint64_t stream, uint64_t operation) noexcept {
-  LibraryCopy* copy = g_copies.Any();
+  // Looked for once: a process whose NCCL has its runtime inside may have none that can be called.
+  static constinit std::atomic<LibraryCopy*> found{nullptr};
+  static constinit std::atomic<bool> is_looked_for{false};
+  if (!is_looked_for.load(std::memory_order_acquire)) {
+    found.store(g_copies.Any(), std::memory_order_relaxed);
+    is_looked_for.store(true, std::memory_order_release);
+  }
+  LibraryCopy* copy = found.load(std::memory_order_relaxed);
   TimedOperation* entry = copy ? Take(*copy, DeviceNow(t)) : nullptr;
   if (!entry) return;
   entry->is_timed = false;

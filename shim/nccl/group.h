@@ -10,6 +10,7 @@
 namespace ddbg::shim::nccl {
 
 inline constexpr uint32_t kMaxAwaited = 64;
+inline constexpr uint32_t kMaxGroupStreams = 8;
 
 struct Group {
   uint64_t token;  // of the recorder it belongs to
@@ -21,6 +22,10 @@ struct Group {
   uint32_t awaited;
   const Word* place[kMaxAwaited];
   Word handle[kMaxAwaited];
+  // Streams that it enqueues on, the first few, and the last operation on each.
+  uint32_t streams;
+  uint64_t stream[kMaxGroupStreams];
+  uint64_t last_operation[kMaxGroupStreams];
 };
 
 // Trivially destructible and initial-exec, as ThreadState.
@@ -40,6 +45,14 @@ inline bool InGroup(const ThreadState& t) noexcept { return g_group.depth > 0 &&
 inline void AddToGroup(Group& group, uint64_t operation) noexcept {
   if (group.operations < kMaxOpenRequests) group.first[group.operations] = operation;
   ++group.operations;
+}
+
+inline void AddStreamToGroup(Group& group, uint64_t stream, uint64_t operation) noexcept {
+  uint32_t i = 0;
+  while (i < group.streams && group.stream[i] != stream) ++i;
+  if (i == kMaxGroupStreams) return;
+  if (i == group.streams) group.stream[group.streams++] = stream;
+  group.last_operation[i] = operation;
 }
 
 inline void Await(Group& group, const Word* place, Word handle) noexcept {

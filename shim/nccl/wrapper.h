@@ -5,6 +5,7 @@
 #pragma once
 
 #include "proto/call.h"
+#include "shim/cuda/completion.h"
 #include "shim/cuda/streams.h"
 #include "shim/interpose/roles.h"
 #include "shim/nccl/communicators.h"
@@ -86,7 +87,11 @@ template <NcclCall kCall>
   }
   if (InGroup(t)) {
     r.flags |= kFlagGrouped;
-    if constexpr (Has<kCall>(Role::Stream)) AddToGroup(OwnGroup(t), r.aux);
+    if constexpr (Has<kCall>(Role::Stream)) {
+      AddToGroup(OwnGroup(t), r.aux);
+      if (!(r.flags & kFlagCapturing))
+        AddStreamToGroup(OwnGroup(t), static_cast<uint64_t>(Arg<kCall, Role::Stream>(m)), r.aux);
+    }
   }
 }
 
@@ -181,7 +186,9 @@ inline void AfterGroup(ThreadState& t, const Record& r, Group& group) {
     Comm* comm = g_tables->comms.Find(static_cast<uint64_t>(*group.place[i]));
     if (comm && comm->blocking) Complete(t, *group.place[i], *comm);
   }
-  group.awaited = group.operations = 0;
+  for (uint32_t i = 0; i < group.streams && r.result == kSuccess; ++i)
+    cuda::NoteEnqueued(t, group.stream[i], group.last_operation[i]);
+  group.awaited = group.operations = group.streams = 0;
   group.number = 0;
 }
 
@@ -242,6 +249,11 @@ template <NcclCall kCall>
   if constexpr (kind == CallKind::GroupEnd) {
     Group& group = OwnGroup(t);
     if (group.depth > 0 && --group.depth == 0 && m.attached) AfterGroup(t, r, group);
+  }
+  if constexpr (Has<kCall>(Role::Stream)) {
+    constexpr uint8_t kNotNow = kFlagGrouped | kFlagCapturing;
+    if (m.attached && r.result == kSuccess && !(r.flags & kNotNow))
+      cuda::NoteEnqueued(t, static_cast<uint64_t>(Arg<kCall, Role::Stream>(m)), r.aux);
   }
   CloseCall(t, LaneOf(kind));
 }

@@ -165,3 +165,19 @@ def test_kernels_are_timed(bench, life, which, timed):
         assert launch["start"] - slack <= end["start"] < launch["start"] + 2e9
         assert 2.5e6 < end["duration"] < 500e6
     assert (len(ended) > 0) == (timed != "")
+
+
+@pytest.mark.parametrize("on", [1, 0])
+def test_gpu_completion_of_nccl(bench, on):
+    """A record for each call by itself, and for the last of a group on each stream; none in a capture."""
+    need_fakes()
+    program = compile_program(bench.folder / "nccl", "nccl_completion.cc", FAKES + "/libnccl.so.2", FAKES + "/libcudart.so.12",
+                              "-Wl,-rpath," + FAKES)
+    run(bench, [program], FAKES, DDBG_GPU_COMPLETION=on)
+    trace = Trace(bench)
+    alone, first, _, last, captured = trace.of("ncclAllReduce")
+    assert captured["flags"] & CAPTURING
+    ended = completions(trace)
+    assert set(ended) == ({alone["aux"], first["aux"], last["aux"]} if on else set())
+    for operation, end in ended.items():
+        assert end["duration"] == 0 and end["start"] > alone["start"]
