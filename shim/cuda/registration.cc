@@ -5,6 +5,7 @@
 #include "shim/cuda/runtime.h"
 #include "shim/interpose/handle_table.h"
 #include "shim/interpose/word.h"
+#include "shim/recorder/say.h"
 
 namespace ddbg::shim::cuda {
 namespace {
@@ -47,7 +48,10 @@ extern "C" [[gnu::visibility("default")]] void __cudaRegisterFunction(
   auto* real = copy ? cuda::FunctionOf<void(Word, uint64_t, Word, const char*, Word, Word, Word, Word, Word, Word)>(
                           *copy, cuda::kRegisterFunction)
                     : nullptr;
-  if (!real) return;
+  if (!real) {
+    Say("__cudaRegisterFunction was called, which no loaded CUDA has");
+    return;
+  }
   if (!cuda::FunctionOf<void>(*copy, cuda::kFuncGetName)) cuda::NoteRegistered(host_function, name);
   real(object, host_function, device_function, name, limit, tid, bid, block, grid, warp);
 }
