@@ -26,20 +26,20 @@ struct CallFields {
   bool requests = false;   // Call::count is how many requests were waited for or tested
   bool polls = false;      // Call::count is how many polls in a row found nothing
   // NCCL and CUDA
-  bool stream = false;     // Call::tag is a stream
-  bool bytes = false;      // Call::count is bytes
-  bool ranks = false;      // Call::count is the ranks of a new communicator, Call::peer the own rank in it
-  bool color = false;      // Call::tag is the colour of a split
-  bool operations = false; // Call::count is the operations of a group
-  bool group = false;      // Call::aux is the group's number
-  bool depth = false;      // Call::tag is the depth of a group
-  bool state = false;      // Call::aux is an ncclResult_t
-  bool kernel = false;     // Call::dtype is a kernel, count its blocks, peer the threads of each
-  bool device = false;     // Call::peer is a device
-  bool event = false;      // Call::aux is an event
-  bool address = false;    // Call::aux is an address
-  bool graph = false;      // Call::aux is a graph or executable graph
-  bool copy_kind = false;  // Call::aux is a cudaMemcpyKind + 1
+  bool stream = false;      // Call::tag is a stream
+  bool bytes = false;       // Call::count is bytes
+  bool ranks = false;       // Call::count is the ranks of a new communicator, Call::peer the own rank in it
+  bool color = false;       // Call::tag is the colour of a split
+  bool operations = false;  // Call::count is the operations of a group
+  bool group = false;       // Call::aux is the group's number
+  bool depth = false;       // Call::tag is the depth of a group
+  bool state = false;       // Call::aux is an ncclResult_t
+  bool kernel = false;      // Call::dtype is a kernel, count its blocks, peer the threads of each
+  bool device = false;      // Call::peer is a device
+  bool event = false;       // Call::aux is an event
+  bool address = false;     // Call::aux is an address
+  bool graph = false;       // Call::aux is a graph or executable graph
+  bool copy_kind = false;   // Call::aux is a cudaMemcpyKind + 1
 };
 CallFields FieldsOf(const Call& call);
 
@@ -74,6 +74,8 @@ std::string ResultText(const Call& call);
 std::string_view CopyKindName(const Call& call);
 // "stream 3", "stream 1 (legacy)"; "" for none.
 std::string StreamName(const Process& process, int32_t stream);
+// The device that a call names, or that its stream or communicator is on; -1: none or not known.
+int32_t DeviceOf(const Process& process, const Call& call);
 // Demangled; "" if unknown.
 std::string KernelName(const Process& process, uint32_t kernel);
 

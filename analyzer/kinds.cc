@@ -86,7 +86,7 @@ constexpr KindInfo kKinds[] = {
      kInfrastructure,
      {"Call cudaSetDevice with the local rank before the communicator is made (torch.cuda.set_device(local_rank)).",
       "Check CUDA_VISIBLE_DEVICES of the ranks on that node."}},
-    {"unique_id_mismatch",
+    {"group_creation_mismatch",
      kInfrastructure,
      {"Make the ncclUniqueId on one rank and give the same bytes to all (store, broadcast), each time anew.",
       "Check MASTER_ADDR, MASTER_PORT or the store of the ranks that are apart."}},
@@ -100,9 +100,7 @@ constexpr KindInfo kKinds[] = {
     {"env_mismatch",
      kInfrastructure,
      {"Give all ranks the same value, or none; check what the launcher hands on to other nodes."}},
-    {"per_thread_stream",
-     kState,
-     {"Use a stream of the program's own, or a blocking communicator (nccl#1976)."}},
+    {"per_thread_stream", kState, {"Use a stream of the program's own, or a blocking communicator (nccl#1976)."}},
     {"not_traced", kInfrastructure, {"Preload libddbg.so into every rank (mpirun -x LD_PRELOAD, ddbg run)."}},
 };
 

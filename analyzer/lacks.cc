@@ -46,7 +46,9 @@ class Search {
   }
 
   void LookForPartner(const Call& call, size_t index, bool sends) {
-    const Communicator& comm = context_.process(lane_.process).comms.at(call.comm);
+    auto known = context_.process(lane_.process).comms.find(call.comm);
+    if (known == context_.process(lane_.process).comms.end()) return;
+    const Communicator& comm = known->second;
     Channel channel = sends ? Channel{comm.uid, comm.rank, call.peer} : Channel{comm.uid, call.peer, comm.rank};
     const CommGroup* group = context_.matching.Group(comm.uid);
     const Member* peer = group ? group->OfCommRank(call.peer) : nullptr;
@@ -54,7 +56,8 @@ class Search {
     if (!peer || found == context_.messages.channels.end()) return;
     const std::vector<End>& own = sends ? found->second.sends : found->second.receives;
     const std::vector<End>& others = sends ? found->second.receives : found->second.sends;
-    auto end = std::find_if(own.begin(), own.end(), [&](const End& e) { return e.call == index && e.process == lane_.process; });
+    auto end = std::find_if(own.begin(), own.end(),
+                            [&](const End& e) { return e.call == index && e.process == lane_.process; });
     if (end == own.end() || end->partner == kPartnerDropped) return;
     if (end->partner == kNoIndex)
       Add(Lack::kNeverCalled, peer->process, kNoIndex, index, true, sends);

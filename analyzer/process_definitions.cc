@@ -115,7 +115,13 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   Communicator& comm = process_.comms[c.id()];
   comm.id = c.id();
   if (!c.name().empty()) comm.name = c.name();
-  if (c.uid() == 0) return;  // only a new name
+  comm.nccl = comm.nccl || c.api() == "NCCL";
+  if (c.device() > 0) comm.device = c.device() - 1;
+  if (!c.device_id().empty()) comm.device_id = c.device_id();
+  if (c.uid() == 0) {  // only what was learned since
+    if (c.size() > 0) comm.size = c.size(), comm.rank = c.rank();
+    return;
+  }
   comm.uid = c.uid();
   comm.parent_uid = c.parent_uid();
   comm.parent = c.parent();
@@ -127,11 +133,8 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   comm.members = ExpandMembers(c.members(), members_left_);
   members_left_ -= comm.members.size();
   if (comm.members.empty() && !c.members().empty()) malformed_ = true;
-  comm.nccl = c.api() == "NCCL";
   if (!comm.nccl) return;
   comm.blocking = c.blocking();
-  if (c.device() > 0) comm.device = c.device() - 1;
-  if (!c.device_id().empty()) comm.device_id = c.device_id();
   comm.id_hash.assign(c.id_hash().begin(), c.id_hash().end());
   comm.id_use = c.id_use();
   comm.color = c.color();

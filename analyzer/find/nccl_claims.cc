@@ -1,5 +1,7 @@
 #include "analyzer/find/nccl_claims.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -14,7 +16,8 @@ constexpr uint64_t kSuccess = 0, kInProgress = 7;
 size_t GroupEndOf(const Process& process, size_t call) {
   for (size_t i = call + 1; i < process.calls.size(); ++i) {
     const Call& end = process.calls[i];
-    if (end.thread == process.calls[call].thread && IsNccl(end) && end.info().kind == CallKind::GroupEnd && end.tag <= 1)
+    if (end.thread == process.calls[call].thread && IsNccl(end) && end.info().kind == CallKind::GroupEnd &&
+        end.tag <= 1)
       return i;
   }
   return kNoIndex;
@@ -85,6 +88,15 @@ void MarkRetries(std::vector<Meeting>* meetings) {
             claim.retried = true;
 }
 
+std::string StateText(const Claim& claim) {
+  switch (claim.state) {
+    case Claim::kDone: return "done";
+    case Claim::kFailed: return "failed with " + claim.error;
+    case Claim::kOpen: break;
+  }
+  return fmt::format("not done for {:.1f} s", claim.seconds);
+}
+
 }  // namespace
 
 std::vector<Meeting> FindMeetings(const Context& context) {
@@ -131,6 +143,38 @@ bool SetsDevice(const Context& context, size_t process) {
   const std::vector<Call>& calls = context.process(process).calls;
   return std::any_of(calls.begin(), calls.end(),
                      [](const Call& call) { return IsCuda(call) && call.info().kind == CallKind::DeviceSet; });
+}
+
+double Waited(const Meeting& meeting) {
+  double waited = 0;
+  for (const Claim& claim : meeting.claims)
+    if (claim.state == Claim::kOpen) waited = std::max(waited, claim.seconds);
+  return waited;
+}
+
+Finding BeginFinding(Context& context, const char* kind, const Claim& claim, const char* field, std::string expected,
+                     std::string actual) {
+  Finding finding;
+  finding.kind = kind;
+  finding.proof = Proof::kStartUp;
+  finding.wont_start = true;
+  finding.first = context.Event(claim.process, claim.call);
+  finding.first.field = field;
+  finding.first.expected = std::move(expected);
+  finding.first.actual = std::move(actual);
+  return finding;
+}
+
+void FinishFinding(Context& context, const Meeting& meeting, Finding* finding) {
+  std::vector<int32_t>& culprits = finding->culprit_ranks;
+  std::sort(culprits.begin(), culprits.end());
+  culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
+  for (const Claim& claim : meeting.claims) {
+    std::string line = context.Line(claim.process, claim.call);
+    finding->evidence.push_back(fmt::format("rank {}: {}{}, {}", context.rank(claim.process),
+                                            context.Describe(claim.process, claim.call),
+                                            line.empty() ? "" : " at " + line, StateText(claim)));
+  }
 }
 
 std::string NcclVersion(const Process& process) {

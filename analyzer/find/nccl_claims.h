@@ -26,6 +26,17 @@ struct Meeting {
 // Of more than one rank, in the order of their first init.
 std::vector<Meeting> FindMeetings(const Context& context);
 
+// How long the one that waits longest has waited, in seconds; 0 if nobody does.
+double Waited(const Meeting& meeting);
+
+// A finding of the start-up that shows at `claim`; then, with its culprits set, the evidence of all claims.
+Finding BeginFinding(Context& context, const char* kind, const Claim& claim, const char* field, std::string expected,
+                     std::string actual);
+void FinishFinding(Context& context, const Meeting& meeting, Finding* finding);
+
+// Inits that wait (nccl_arrivals.cc): at most one finding.
+std::vector<Finding> FindNcclArrivals(Context& context, const std::vector<Meeting>& meetings);
+
 // Names one device of one host; "" if it is not known.
 std::string DeviceOf(const Context& context, const Claim& claim);
 bool SetsDevice(const Context& context, size_t process);

@@ -23,7 +23,8 @@ size_t FirstFailure(const Context& context, size_t process) {
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!IsNccl(calls[i])) continue;
     CallKind kind = calls[i].info().kind;
-    if (kind == CallKind::CommAbort || kind == CallKind::CommRevoke || calls[i].start_ns >= context.situations.hang_end_ns)
+    if (kind == CallKind::CommAbort || kind == CallKind::CommRevoke ||
+        calls[i].start_ns >= context.situations.hang_end_ns)
       return kNoIndex;
     if (IsShared(calls[i]) && !Accepted(calls[i])) return i;
   }
@@ -78,7 +79,8 @@ std::vector<Finding> FindAsyncErrors(Context& context) {
   for (size_t p = 0; p < context.run.processes.size(); ++p) {
     const std::vector<Call>& calls = context.process(p).calls;
     auto broken = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
-      return IsNccl(call) && call.info().kind == CallKind::AsyncError && call.aux != kSuccess && call.aux != kInProgress;
+      return IsNccl(call) && call.info().kind == CallKind::AsyncError && call.aux != kSuccess &&
+             call.aux != kInProgress;
     });
     if (broken == calls.end()) continue;
     size_t index = static_cast<size_t>(broken - calls.begin());
@@ -94,9 +96,10 @@ std::vector<Finding> FindAsyncErrors(Context& context) {
   finding.kind = "async_error";
   finding.proof = Proof::kUnknown;  // whatever else was wrong says more
   finding.confidence = 0.6;
-  finding.summary = fmt::format("{} of rank {} said {} while it worked; nothing in the calls before explains it: the "
-                                "network, a device, or a peer that is gone.",
-                                finding.first.comm, finding.first.rank, finding.first.actual);
+  finding.summary = fmt::format(
+      "{} of rank {} said {} while it worked; nothing in the calls before explains it: the "
+      "network, a device, or a peer that is gone.",
+      finding.first.comm, finding.first.rank, finding.first.actual);
   return {finding};
 }
 

@@ -40,10 +40,11 @@ Finding Report(Context& context, const End& send, const End& receive) {
   finding.first.t_ns = std::max(sent.start_ns, received.start_ns);
   finding.culprit_ranks = {context.rank(send.process), context.rank(receive.process)};
   std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
-  finding.summary = fmt::format("Rank {} called {}{}, and meets {}{} of rank {}: the two do not speak of as many bytes.",
-                                context.rank(receive.process), context.Describe(receive.process, receive.call),
-                                At(context, receive.process, receive.call), context.Describe(send.process, send.call),
-                                At(context, send.process, send.call), context.rank(send.process));
+  finding.summary =
+      fmt::format("Rank {} called {}{}, and meets {}{} of rank {}: the two do not speak of as many bytes.",
+                  context.rank(receive.process), context.Describe(receive.process, receive.call),
+                  At(context, receive.process, receive.call), context.Describe(send.process, send.call),
+                  At(context, send.process, send.call), context.rank(send.process));
   return finding;
 }
 

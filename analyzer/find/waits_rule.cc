@@ -1,13 +1,13 @@
-// Rules 3 to 5: a rank that never made the call its peers wait in, a cycle of waits, and a call that all have entered
-// and nobody leaves.
+// Rules 3 and 5: a rank that never made the call its peers wait in, and a call that all have entered and nobody leaves.
+// A cycle of waits comes between (wait_cycle.cc).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "analyzer/describe.h"
 #include "analyzer/find/divergence.h"
+#include "analyzer/find/wait_cycle.h"
 #include "analyzer/waits.h"
 
 namespace ddbg::analyzer {
@@ -17,12 +17,6 @@ namespace {
 constexpr double kSuspiciousSeconds = 3.0;
 constexpr double kTimesUsual = 5.0;
 constexpr double kNoProgressSeconds = 10.0;
-// In a cycle nothing can change any more. This only keeps out what was read while it was changing.
-constexpr double kCycleSeconds = 0.5;
-// Of streams it is known what was put on them, not that it is undone: then somebody must be seen waiting.
-constexpr double kStreamCycleSeconds = 2.0;
-// Small messages of NCCL may be done before their receiver comes.
-constexpr double kMessageCycleSeconds = 10.0;
 
 class WaitsRule {
  public:
@@ -31,8 +25,7 @@ class WaitsRule {
   std::vector<Finding> Find() {
     for (Absence absence : {Absence::kForGood, Absence::kInOwnCode, Absence::kInDeviceCall})
       if (findings_.empty()) FindAbsent(absence);
-    if (findings_.empty()) FindCycle(false);
-    if (findings_.empty()) FindCycle(true);
+    if (findings_.empty()) findings_ = FindWaitCycle(context_, nodes_);
     if (findings_.empty()) FindNoProgress();
     return std::move(findings_);
   }
@@ -169,7 +162,7 @@ class WaitsRule {
     std::sort(waiting_ranks.begin(), waiting_ranks.end());
     waiting_ranks.erase(std::unique(waiting_ranks.begin(), waiting_ranks.end()), waiting_ranks.end());
     std::string line = context_.Line(Process(waiter), waiter.edge.call);
-    const char* what = waiter.edge.not_begun                          ? "called, but did not begin,"
+    const char* what = waiter.edge.not_begun                       ? "called, but did not begin,"
                        : waiter.edge.kind == WaitKind::kCollective ? "never entered"
                                                                    : "never took its part in";
     return fmt::format("{} {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks), what,
@@ -188,7 +181,8 @@ class WaitsRule {
     const Call& waiting = context_.call(node.process, waiter.edge.call);
     for (uint32_t k = item.first; k < item.first + item.count; ++k) {
       const Call& other = context_.call(node.process, stream.calls[k]);
-      bool same_pair = other.comm == waiting.comm && other.peer == waiting.peer && other.info().kind != waiting.info().kind;
+      bool same_pair =
+          other.comm == waiting.comm && other.peer == waiting.peer && other.info().kind != waiting.info().kind;
       if (same_pair && HasPartner(node.process, stream.calls[k])) return true;
     }
     return false;
@@ -222,123 +216,6 @@ class WaitsRule {
     finding->evidence.push_back(
         "its MPI_Finalize was called while the process was exiting, not by the program's own text: the main program "
         "ended first, as after an uncaught exception or an early return");
-  }
-
-  // From each waiting node along first edges that lead to waiting ones: where a walk comes back is a cycle. `perhaps`:
-  // programs that ask for their streams' work now and then count as waiting for it.
-  void FindCycle(bool perhaps) {
-    for (size_t start = 0; start < nodes_.size(); ++start) {
-      std::vector<size_t> path;
-      std::vector<WaitEdge> edges;
-      std::set<size_t> seen;
-      size_t at = start;
-      while (Waits(at, perhaps)) {
-        if (!seen.insert(at).second) {
-          size_t begin = std::find(path.begin(), path.end(), at) - path.begin();
-          path.erase(path.begin(), path.begin() + begin);
-          edges.erase(edges.begin(), edges.begin() + begin);
-          if (!IsSeenWaiting(path, edges)) break;
-          ReportCycle(path, edges, perhaps);
-          return;
-        }
-        path.push_back(at);
-        const WaitEdge* next = NextWaiting(at, perhaps);
-        if (!next) break;
-        edges.push_back(*next);
-        at = next->to;
-      }
-    }
-  }
-
-  bool Waits(size_t at, bool perhaps) const {
-    const WaitNode& node = nodes_[at];
-    if (perhaps && node.stand == Stand::kOwnCode) return !node.perhaps.empty();
-    return node.stand == Stand::kWaiting && !node.any_suffices && node.seconds >= kCycleSeconds;
-  }
-
-  const WaitEdge* NextWaiting(size_t at, bool perhaps) const {
-    for (const WaitEdge& edge : nodes_[at].edges)
-      if (edge.to != kNoIndex && Waits(edge.to, perhaps)) return &edge;
-    for (const WaitEdge& edge : nodes_[at].perhaps)
-      if (perhaps && edge.to != kNoIndex && Waits(edge.to, perhaps)) return &edge;
-    return nullptr;
-  }
-
-  // Of a process: how long its program has waited, by a call that is open or by asking again and again, for a stream.
-  double SeenWaiting(size_t process) const {
-    double longest = nodes_[process].stand == Stand::kWaiting ? nodes_[process].seconds : 0;
-    for (size_t lane : context_.replay.first_lane[process]) {
-      const StreamLane& stream = context_.replay.Of(context_.replay.lanes[lane]);
-      longest = std::max(longest, static_cast<double>(stream.polled_until_ns - stream.polled_from_ns) / 1e9);
-    }
-    return longest;
-  }
-
-  bool IsSeenWaiting(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges) const {
-    bool streams = std::any_of(path.begin(), path.end(), [&](size_t at) { return nodes_[at].is_stream(); });
-    if (!streams || context_.situations.hang_ended()) return true;
-    bool messages = std::none_of(edges.begin(), edges.end(), [](const WaitEdge& edge) { return edge.kind == WaitKind::kCollective; });
-    double least = messages ? kMessageCycleSeconds : kStreamCycleSeconds;
-    return std::any_of(path.begin(), path.end(), [&](size_t at) { return SeenWaiting(nodes_[at].process) >= least; });
-  }
-
-  void ReportCycle(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, bool perhaps) {
-    Finding finding;
-    finding.proof = Proof::kCycle;
-    std::set<uint64_t> comms;
-    bool collectives = false, messages = false;
-    size_t first = kNoIndex;
-    int64_t closed_ns = 0;
-    std::vector<size_t> processes;
-    for (size_t i = 0; i < path.size(); ++i) {
-      size_t process = nodes_[path[i]].process;
-      if (processes.empty() || processes.back() != process) processes.push_back(process);
-      if (edges[i].call == kNoIndex || edges[i].kind == WaitKind::kDevice) continue;
-      const Call& call = context_.call(process, edges[i].call);
-      comms.insert(UidOf(context_.process(process), call));
-      (IsCollective(call.info().kind) ? collectives : messages) = true;
-      closed_ns = std::max(closed_ns, call.start_ns);
-      if (first == kNoIndex || call.start_ns < StartOf(path, edges, first)) first = i;
-    }
-    if (first == kNoIndex) return;
-    size_t process = nodes_[path[first]].process;
-    finding.kind = !collectives ? "p2p_deadlock" : !messages && comms.size() > 1 ? "order_inversion" : "wait_cycle";
-    finding.first = context_.Event(process, edges[first].call);
-    finding.first.t_ns = closed_ns;
-    finding.first.field = "order";
-    finding.first.actual = context_.Describe(process, edges[first].call);
-    finding.first.expected =
-        !collectives ? "a matching call of the peer, which itself waits" : "one order on all ranks";
-    finding.confidence = perhaps ? 0.7 : 1.0;
-    DescribeCycle(processes, path, process, edges[first].call, &finding);
-    findings_.push_back(std::move(finding));
-  }
-
-  int64_t StartOf(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, size_t i) const {
-    return context_.call(nodes_[path[i]].process, edges[i].call).start_ns;
-  }
-
-  void DescribeCycle(std::vector<size_t> processes, const std::vector<size_t>& path, size_t process, size_t call,
-                     Finding* finding) {
-    if (processes.size() > 1 && processes.back() == processes.front()) processes.pop_back();
-    std::string chain;
-    for (size_t each : processes) {
-      finding->culprit_ranks.push_back(context_.rank(each));
-      chain += fmt::format("{}→", context_.rank(each));
-    }
-    chain += fmt::format("{}", context_.rank(processes[0]));
-    std::sort(finding->culprit_ranks.begin(), finding->culprit_ranks.end());
-    finding->culprit_ranks.erase(std::unique(finding->culprit_ranks.begin(), finding->culprit_ranks.end()),
-                                 finding->culprit_ranks.end());
-    bool open = context_.situation(process).open_call == call;
-    std::string line = context_.Line(process, call);
-    finding->summary = fmt::format(
-        "{} wait for each other in a circle ({}): rank {} {} {}{}. The pattern is to blame, no single rank.",
-        RankList(finding->culprit_ranks), chain, context_.rank(process), open ? "is in" : "has called",
-        context_.Describe(process, call), line.empty() ? "" : " at " + line);
-    for (size_t at : path)
-      finding->evidence.push_back(
-          fmt::format("rank {} is {}", context_.rank(nodes_[at].process), WhereIs(context_, nodes_[at])));
   }
 
   // Everybody entered, nothing differs, nobody computes.
