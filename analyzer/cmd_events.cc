@@ -48,8 +48,11 @@ Action DeclareEvents(const Declaration& declaration) {
   AddRunArgument(app, &options->names);
   app.add_option("--rank", options->ranks, "Only these ranks: 0,3,8-11");
   app.add_option("--comm", filter.comm, "Only on this communicator: its name, its uid in hex, world or self");
-  app.add_option("--kind", filter.kind, "Only this kind: collective, send, recv, wait, comm_create, …");
-  app.add_option("--call", filter.call, "Only this function: MPI_Allreduce or allreduce");
+  app.add_option("--kind", filter.kind,
+                 "Only this kind: collective, send, recv, wait, comm_create, launch, stream_sync, …");
+  app.add_option("--call", filter.call, "Only this function: MPI_Allreduce, ncclAllReduce or allreduce");
+  app.add_option("--stream", filter.stream, "Only calls on this CUDA stream: its number in the output")->type_name("N");
+  app.add_option("--device", filter.device, "Only calls on this device of a rank")->type_name("N");
   app.add_option("--from", filter.from_s, "Not before T seconds after the run's first event")->type_name("T");
   app.add_option("--to", filter.to_s, "Not after T seconds after the run's first event")->type_name("T");
   app.add_option("--last", filter.last_s, "Only the last SECONDS of the run")

@@ -22,6 +22,8 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 
 bool NameMatches(std::string_view name, std::string_view wanted) {
   if (EqualIgnoringCase(name, wanted)) return true;
+  for (std::string_view api : {"nccl", "cuda"})
+    if (name.starts_with(api) && EqualIgnoringCase(name.substr(api.size()), wanted)) return true;
   size_t prefix = name.find('_');
   return prefix != name.npos && EqualIgnoringCase(name.substr(prefix + 1), wanted);
 }
@@ -44,6 +46,8 @@ class ProcessFilter {
   bool Passes(const Call& call) {
     if (!filter_.comm.empty() && !comms_.count(call.comm)) return false;
     if (!filter_.kind.empty() && KindName(call) != filter_.kind) return false;
+    if (filter_.stream && (!FieldsOf(call).stream || call.tag != *filter_.stream)) return false;
+    if (filter_.device && DeviceOf(process_, call) != *filter_.device) return false;
     return filter_.call.empty() || CallMatches(call);
   }
 
@@ -130,7 +134,7 @@ Result<std::set<int32_t>> ParseRanks(std::string_view text) {
 Result<void> CheckFilter(const EventFilter& filter) {
   std::string kinds = "completion, lost";
   bool known = filter.kind.empty() || filter.kind == "completion" || filter.kind == "lost" || filter.kind == "unknown";
-  for (int kind = 0; kind <= static_cast<int>(CallKind::TypeFree); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(CallKind::GraphDestroy); ++kind) {
     std::string_view name = KindName(static_cast<CallKind>(kind));
     known = known || name == filter.kind;
     kinds += fmt::format(", {}", name);

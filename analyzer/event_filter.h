@@ -16,10 +16,12 @@
 namespace ddbg::analyzer {
 
 struct EventFilter {
-  std::set<int32_t> ranks;  // empty: all
-  std::string comm;         // name, uid in hex, "world" or "self"; empty: all
-  std::string kind;         // as KindName; empty: all
-  std::string call;         // "MPI_Send" or "send", in any case; empty: all
+  std::set<int32_t> ranks;        // empty: all
+  std::string comm;               // name, uid in hex, "world" or "self"; empty: all
+  std::string kind;               // as KindName; empty: all
+  std::string call;               // "MPI_Send", "ncclAllReduce" or "send", "allreduce", in any case; empty: all
+  std::optional<int32_t> stream;  // id, of calls that name a stream
+  std::optional<int32_t> device;  // ordinal, of calls that name one or a stream or communicator on it
   // Calls that lie in these times wholly or in part: a hang that began long ago is in the last minute too.
   std::optional<double> from_s, to_s;  // seconds since the run's first event
   std::optional<double> last_s;        // seconds before the last thing seen

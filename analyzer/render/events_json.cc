@@ -49,6 +49,9 @@ class Texts {
   const std::string& Datatype(uint32_t id) {
     return Kept(&dtypes_, id, [&] { return JsonLine::StringText(DatatypeName(process_, id)); });
   }
+  const std::string& Kernel(uint32_t id) {
+    return Kept(&kernels_, id, [&] { return JsonLine::StringText(KernelName(process_, id)); });
+  }
   const std::string& Stack(uint32_t id) {
     return Kept(&stacks_, id, [&] { return StackText(views_->Of(process_, id)); });
   }
@@ -69,7 +72,7 @@ class Texts {
 
   const Process& process_;
   StackViews* views_;
-  Map comms_, uids_, dtypes_, stacks_, calls_;
+  Map comms_, uids_, dtypes_, kernels_, stacks_, calls_;
 };
 
 void PutPeer(JsonLine* line, std::string_view key, int32_t peer) {
@@ -95,9 +98,10 @@ void PutContent(JsonLine* line, const Process& process, const Call& call, const 
     line->Number("count", static_cast<int64_t>(call.count));
     if (call.dtype) line->Raw("dtype", texts->Datatype(call.dtype));
     if (auto bytes = CallBytes(process, call)) line->Number("bytes", *bytes);
-  } else if (call.dtype && call.known()) {
+  } else if (call.dtype && call.known() && !fields.kernel && !fields.graph) {
     line->Raw("dtype", texts->Datatype(call.dtype));
   }
+  if (fields.bytes) line->Number("bytes", call.count);
   if (!fields.recv_side) return;
   RecvSide side = RecvSide::Unpack(call.aux);
   line->Number("recv_count", side.count);
@@ -105,12 +109,53 @@ void PutContent(JsonLine* line, const Process& process, const Call& call, const 
 }
 
 void PutTarget(JsonLine* line, const Call& call, const CallFields& fields) {
-  if (fields.op && call.op) line->Raw("op", fmt::format("\"{}\"", OpName(call.op)));
+  if (fields.op && call.op) line->Raw("op", fmt::format("\"{}\"", OpName(call)));
   if (fields.root) PutPeer(line, "root", call.peer);
   if (fields.peer) PutPeer(line, "peer", call.peer);
   if (fields.tag && call.tag == kAnyTag) line->Raw("tag", "\"any\"");
   if (fields.tag && call.tag != kAnyTag) line->Number("tag", call.tag);
   if (call.flags & kFlagInPlace) line->Raw("in_place", "true");
+}
+
+// Handles are words of the process: hexadecimal text, since a number of JSON may not hold them.
+void PutHandle(JsonLine* line, std::string_view key, uint64_t handle) {
+  line->Raw(key, fmt::format("\"{:#x}\"", handle));
+}
+
+void PutStream(JsonLine* line, const Process& process, const Call& call, const CallFields& fields) {
+  int32_t device = DeviceOf(process, call);
+  if (device >= 0) line->Number("device", device);
+  if (!fields.stream || call.tag <= 0) return;
+  line->Number("stream", call.tag);
+  auto stream = process.streams.find(static_cast<uint32_t>(call.tag));
+  if (stream == process.streams.end()) return;
+  PutHandle(line, "stream_handle", stream->second.handle);
+  if (!stream->second.kind.empty()) line->Raw("stream_kind", JsonLine::StringText(stream->second.kind));
+}
+
+void PutDeviceFields(JsonLine* line, const Process& process, const Call& call, const CallFields& fields, Texts* texts) {
+  PutStream(line, process, call, fields);
+  if (fields.kernel) {
+    if (call.dtype) line->Raw("kernel", texts->Kernel(call.dtype));
+    line->Number("blocks", call.count);
+    if (call.peer >= 0) line->Number("threads", call.peer);
+  }
+  if (fields.copy_kind && call.aux) line->Raw("copy_kind", fmt::format("\"{}\"", CopyKindName(call)));
+  if (fields.event) PutHandle(line, "event", call.aux);
+  if (fields.address && call.aux) PutHandle(line, "address", call.aux);
+  if (fields.graph && call.aux) PutHandle(line, "graph", call.aux);
+  if (call.flags & kFlagNested) line->Raw("nested", "true");
+  if (call.flags & kFlagCapturing) line->Raw("capturing", "true");
+}
+
+void PutNcclFields(JsonLine* line, const Call& call, const CallFields& fields) {
+  if (fields.ranks) line->Number("ranks", call.count), line->Number("own_rank", call.peer);
+  if (fields.color) line->Number("color", call.tag);
+  if (fields.group) line->Number("group", call.aux);
+  if (fields.depth) line->Number("depth", call.tag);
+  if (fields.operations) line->Number("operations", call.count);
+  if (fields.state) line->Raw("state", JsonLine::StringText(NcclResultName(call.aux)));
+  if (IsNccl(call) && (call.flags & kFlagGrouped)) line->Raw("grouped", "true");
 }
 
 void PutRequests(JsonLine* line, const Process& process, const Event& event, const CallFields& fields) {
@@ -130,6 +175,7 @@ void PutTimes(JsonLine* line, const Call& call) {
   } else {
     line->Number("dur_ns", call.duration_ns);
     if (call.call >= kFirstCall) line->Number("result", call.result);
+    if (std::string_view name = ResultName(call); !name.empty()) line->Raw("result_name", fmt::format("\"{}\"", name));
   }
 }
 
@@ -151,6 +197,8 @@ const std::string& EventLine(const Process& process, const Event& event, Texts* 
   PutComm(line, call, fields, texts);
   PutContent(line, process, call, fields, texts);
   PutTarget(line, call, fields);
+  if (IsNccl(call)) PutNcclFields(line, call, fields);
+  if (IsNccl(call) || IsCuda(call)) PutDeviceFields(line, process, call, fields, texts);
   PutRequests(line, process, event, fields);
   if (call.call == kCallLost) line->Number("records", call.count);
   PutTimes(line, call);

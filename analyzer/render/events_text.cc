@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/call_fields.h"
 #include "analyzer/comm_name.h"
 #include "analyzer/format.h"
@@ -48,7 +50,32 @@ std::string ContentText(const Row& row) {
   const Call& call = row.call;
   std::string type = DatatypeName(row.process, call.dtype);
   if (row.fields.count) return fmt::format("{} {}", static_cast<int64_t>(call.count), type.empty() ? "items" : type);
-  return row.call.known() && !type.empty() ? type : "";
+  if (row.fields.bytes) return BytesText(call.count);
+  return row.call.known() && !type.empty() && !row.fields.kernel && !row.fields.graph ? type : "";
+}
+
+// What only calls of NCCL and CUDA have.
+void AddDeviceParts(const Row& row, std::vector<std::string>* parts) {
+  const Call& call = row.call;
+  const CallFields& fields = row.fields;
+  auto add = [&](bool has, std::string part) {
+    if (has && !part.empty()) parts->push_back(std::move(part));
+  };
+  add(fields.ranks, fmt::format("rank {} of {}", call.peer, call.count));
+  add(fields.color, fmt::format("color {}", call.tag));
+  add(fields.operations, Counted(call.count, "operation"));
+  add(fields.group, fmt::format("group {}", call.aux));
+  add(fields.state, std::string(NcclResultName(call.aux)));
+  if (fields.kernel) add(true, KernelName(row.process, call.dtype));
+  add(fields.kernel, fmt::format("{} x {}", call.count, std::max(call.peer, 0)));
+  add(fields.copy_kind, std::string(CopyKindName(call)));
+  add(fields.stream, StreamName(row.process, call.tag));
+  add(fields.device && call.peer >= 0, fmt::format("device {}", call.peer));
+  add(fields.event, fmt::format("event {:#x}", call.aux));
+  add(fields.graph && call.aux != 0, fmt::format("graph {:#x}", call.aux));
+  add(IsNccl(call) && (call.flags & kFlagGrouped), "grouped");
+  add((call.flags & kFlagCapturing) != 0, "capturing");
+  add((call.flags & kFlagNested) != 0, "nested");
 }
 
 // "100 MPI_INT, MPI_SUM, to 3, tag 7, result 15"
@@ -57,7 +84,7 @@ std::string ArgumentsCell(const Row& row) {
   const CallFields& fields = row.fields;
   std::vector<std::string> parts;
   if (std::string content = ContentText(row); !content.empty()) parts.push_back(content);
-  if (fields.op && call.op) parts.emplace_back(OpName(call.op));
+  if (fields.op && call.op) parts.emplace_back(OpName(call));
   if (fields.root) parts.push_back("root " + PeerText(call.peer));
   if (fields.peer && call.peer != kNoPeer) parts.push_back("peer " + PeerText(call.peer));
   if (fields.tag) parts.push_back("tag " + TagText(call.tag));
@@ -65,8 +92,9 @@ std::string ArgumentsCell(const Row& row) {
   if (fields.requests) parts.push_back(Counted(call.count, "request"));
   if (fields.polls) parts.push_back(Counted(call.count, "poll") + " found nothing");
   if (fields.code) parts.push_back(fmt::format("code {}", call.tag));
+  if (IsNccl(call) || IsCuda(call)) AddDeviceParts(row, &parts);
   if (call.call == kCallLost) parts.push_back(Counted(call.count, "record"));
-  if (call.known() && !call.open() && call.result != 0) parts.push_back(fmt::format("result {}", call.result));
+  if (call.known() && !call.open() && call.result != 0) parts.push_back("result " + ResultText(call));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <set>
 
 #include "analyzer/call_fields.h"
@@ -76,6 +78,37 @@ void PutIfKnown(Json* json, const char* key, const std::string& value) {
   if (!value.empty()) (*json)[key] = value;
 }
 
+std::string UuidText(const std::string& bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    text +=
+        fmt::format("{}{:02x}", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", static_cast<unsigned char>(bytes[i]));
+  return text;
+}
+
+Json DevicesOf(const Process& process) {
+  Json devices = Json::array();
+  for (const Device& device : process.devices) {
+    Json json = {{"ordinal", device.ordinal}};
+    PutIfKnown(&json, "bus_id", device.bus_id);
+    PutIfKnown(&json, "uuid", UuidText(device.uuid));
+    PutIfKnown(&json, "name", device.name);
+    devices.push_back(std::move(json));
+  }
+  return devices;
+}
+
+// What was recorded at all, and why not the rest.
+Json LevelsOf(const Process& process) {
+  Json levels = Json::array();
+  for (const Level& level : process.levels) {
+    Json json = {{"name", level.name}, {"on", level.on}};
+    PutIfKnown(&json, "why", level.why);
+    levels.push_back(std::move(json));
+  }
+  return levels;
+}
+
 Json RankOf(const Process& process) {
   ProcessSummary summary = Summarize(process);
   Json json = {{"rank", process.rank()}, {"pid", process.pid}, {"host", process.host}};
@@ -96,6 +129,8 @@ Json RankOf(const Process& process) {
   if (process.dropped.until_ns) json["dropped"] = DroppedOf(process, summary.dropped_calls);
   json["end"] = EndOf(process);
   json["lost"] = LossesOf(process);
+  if (!process.devices.empty()) json["devices"] = DevicesOf(process);
+  if (!process.levels.empty()) json["levels"] = LevelsOf(process);
   json["file"] = process.file;
   if (process.files.size() > 1) json["files"] = process.files;
   json["file_bytes"] = summary.file_bytes;
@@ -111,17 +146,26 @@ Json MpiOf(const Process& process) {
   return json;
 }
 
+Json LibraryOf(const Library& library) {
+  Json json = {{"api", library.api}};
+  PutIfKnown(&json, "abi", library.abi);
+  PutIfKnown(&json, "version", library.version);
+  PutIfKnown(&json, "path", library.path);
+  return json;
+}
+
 }  // namespace
 
 void PrintInfoJson(const Run& run, Output& out) {
   Timeline timeline(run);
   std::set<std::string> hosts, launchers;
-  std::set<Json> mpi;
+  std::set<Json> mpi, libraries;
   uint64_t lost = 0;
   for (const Process& process : run.processes) {
     hosts.insert(process.host);
     if (!process.launcher.empty()) launchers.insert(process.launcher);
     if (Json library = MpiOf(process); !library.empty()) mpi.insert(library);
+    for (const Library& library : process.libraries) libraries.insert(LibraryOf(library));
     lost += process.lost_total();
   }
   Json json = {{"schema", "ddbg.info/1"}, {"run_id", run.run_id}, {"attempt_id", run.attempt_id}, {"dir", run.dir}};
@@ -132,6 +176,7 @@ void PrintInfoJson(const Run& run, Output& out) {
   json["hosts"] = hosts;
   json["launchers"] = launchers;
   json["mpi"] = mpi;
+  json["libraries"] = libraries;
   if (timeline.realtime_ns()) json["start_realtime_ns"] = timeline.realtime_ns();
   json["duration_ns"] = timeline.end_ns();
   json["missing_ranks"] = MissingRanks(run);

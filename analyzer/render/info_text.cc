@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "analyzer/call_fields.h"
@@ -48,6 +49,35 @@ std::string Line(const char* name, const std::string& value) {
   return value.empty() ? "" : fmt::format("{:<9} {}\n", name, value);
 }
 
+std::map<std::string, std::set<std::string>> Libraries(const Run& run) {
+  std::map<std::string, std::set<std::string>> versions;
+  for (const Process& process : run.processes)
+    for (const Library& library : process.libraries)
+      versions[library.api].insert(library.version.empty() ? library.path : library.version);
+  return versions;
+}
+
+// "8 x NVIDIA H200"; each device of each host once.
+std::string Devices(const Run& run) {
+  std::map<std::string, std::set<std::string>> places;  // by name
+  for (const Process& process : run.processes)
+    for (const Device& device : process.devices) places[device.name].insert(process.host + device.bus_id + device.uuid);
+  std::vector<std::string> parts;
+  for (const auto& [name, where] : places)
+    parts.push_back(fmt::format("{} x {}", where.size(), name.empty() ? "?" : name));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// "CUDA driver: off, DDBG_CUDA_DRIVER=1 switches it on"
+std::set<std::string> Levels(const Run& run) {
+  std::set<std::string> levels;
+  for (const Process& process : run.processes)
+    for (const Level& level : process.levels)
+      levels.insert(
+          fmt::format("{}: {}{}{}", level.name, level.on ? "on" : "off", level.why.empty() ? "" : ", ", level.why));
+  return levels;
+}
+
 std::string Header(const Run& run) {
   Timeline timeline(run);
   std::string text = LossLine(run) + "\n";
@@ -57,6 +87,10 @@ std::string Header(const Run& run) {
   text += Line("launcher", Distinct(run, [](const Process& p) { return p.launcher; }));
   text +=
       Line("MPI", Distinct(run, [](const Process& p) { return p.mpi_version.empty() ? p.mpi_abi : p.mpi_version; }));
+  for (const auto& [api, versions] : Libraries(run))
+    text += Line(api.c_str(), fmt::format("{}", fmt::join(versions, ", ")));
+  text += Line("devices", Devices(run));
+  for (const std::string& level : Levels(run)) text += Line("recorded", level);
   if (timeline.realtime_ns()) text += Line("start", WallClockText(timeline.realtime_ns()));
   text += Line("duration", DurationText(timeline.end_ns()));
   if (WorldSize(run) >= 0) text += Line("ranks", fmt::format("{} of {}", run.processes.size(), WorldSize(run)));
