@@ -58,7 +58,7 @@ class Context {
 std::vector<Finding> FindStartUp(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
-std::vector<Finding> FindWaits(Context& context);  // missing ranks, cycles, stalls
+std::vector<Finding> FindWaits(Context& context);         // missing ranks, cycles, stalls
 std::vector<Finding> FindDeviceStalls(Context& context);  // entered everywhere, done nowhere
 std::vector<Finding> FindNcclInit(Context& context);
 std::vector<Finding> FindNcclMessages(Context& context);

@@ -14,9 +14,9 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,      FindNcclInit,   FindProcessEnds, FindMismatches,   FindNcclMessages,
-                           FindNcclErrors,   FindWaits,      FindDeviceStalls, FindUnmatched,   FindStreamMisuse,
-                           FindCommLeaks};
+constexpr Rule kRules[] = {FindStartUp,      FindNcclInit,     FindProcessEnds, FindMismatches,
+                           FindNcclMessages, FindNcclErrors,   FindWaits,       FindDeviceStalls,
+                           FindUnmatched,    FindStreamMisuse, FindCommLeaks};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -85,10 +85,10 @@ void AddGraphCaveats(const Context& context, Diagnosis* diagnosis) {
     for (const Member& member : context.matching.groups[g].members)
       launches += fmt::format("{}rank {}: {}", launches.empty() ? "" : ", ", context.rank(member.process),
                               context.replay.streams[member.process].graph_launches);
-    diagnosis->caveats.push_back(
-        fmt::format("from #{} on {} some ranks captured their calls into a graph and others did not, so that their order "
-                    "cannot be compared (graph launches: {})",
-                    from, context.matching.groups[g].name, launches));
+    diagnosis->caveats.push_back(fmt::format(
+        "from #{} on {} some ranks captured their calls into a graph and others did not, so that their order "
+        "cannot be compared (graph launches: {})",
+        from, context.matching.groups[g].name, launches));
   }
 }
 

@@ -100,9 +100,7 @@ class Matcher {
       uint64_t uid = comm->second.uid;
       int32_t tag = comm->second.nccl ? 0 : dropped.tag;
       switch (ddbg::DirectionOf(call.info(), dropped.op, dropped.flags)) {
-        case Direction::kSend:
-          messages_.channels[{uid, own, dropped.peer}].passed[tag].sends += dropped.times;
-          break;
+        case Direction::kSend: messages_.channels[{uid, own, dropped.peer}].passed[tag].sends += dropped.times; break;
         case Direction::kReceive:
           messages_.channels[{uid, dropped.peer, own}].passed[tag].receives += dropped.times;
           break;

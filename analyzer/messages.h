@@ -1,6 +1,6 @@
 // Point-to-point messages: every send and receive of the run, and which belongs to which. Within (communicator, source,
-// destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5). NCCL has
-// no tags: all messages of a pair are of one.
+// destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5). NCCL
+// has no tags: all messages of a pair are of one.
 #pragma once
 
 #include <compare>

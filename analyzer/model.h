@@ -58,8 +58,8 @@ struct Communicator {
   bool freed = false;
   // NCCL
   bool nccl = false;
-  bool blocking = true;  // calls on it wait
-  int32_t device = -1;   // CUDA ordinal; -1: not known
+  bool blocking = true;   // calls on it wait
+  int32_t device = -1;    // CUDA ordinal; -1: not known
   std::string device_id;  // PCI bus id; "" if not known
   std::vector<uint64_t> id_hash;
   uint32_t id_use = 0;

@@ -68,9 +68,9 @@ class Player {
 
  private:
   struct LaneState {
-    bool begun = false;       // its head was counted
-    bool busy = false;        // being counted just now
-    size_t lacking = 0;       // operations of its head that are not complete
+    bool begun = false;  // its head was counted
+    bool busy = false;   // being counted just now
+    size_t lacking = 0;  // operations of its head that are not complete
     std::vector<size_t> waiters;
     std::vector<uint64_t> numbers;  // of messages, by index into StreamLane::calls
   };
@@ -85,7 +85,8 @@ class Player {
       arrived_[g].assign(group.longest, 0);
       std::vector<uint32_t> captured(group.longest, 0), made(group.longest, 0);
       for (const Member& member : group.members)
-        for (size_t seq = 0; seq < member.calls.size(); ++seq) CountArrival(member, seq, &arrived_[g], &captured, &made);
+        for (size_t seq = 0; seq < member.calls.size(); ++seq)
+          CountArrival(member, seq, &arrived_[g], &captured, &made);
       for (size_t seq = 0; seq < group.longest && replay_.undecided_from[g] == kNoIndex; ++seq)
         if (captured[seq] > 0 && captured[seq] < made[seq]) replay_.undecided_from[g] = seq;
     }
@@ -122,7 +123,8 @@ class Player {
   void NumberMessages() {
     for (size_t process = 0; process < run_.processes.size(); ++process) {
       std::map<Channel, uint64_t> sends, receives;
-      for (const DroppedMessages& dropped : run_.processes[process].dropped.messages) AddDropped(process, dropped, &sends, &receives);
+      for (const DroppedMessages& dropped : run_.processes[process].dropped.messages)
+        AddDropped(process, dropped, &sends, &receives);
       std::vector<std::pair<size_t, std::pair<size_t, size_t>>> messages;  // call, (lane, place in it)
       for (size_t lane : replay_.first_lane[process]) {
         const std::vector<size_t>& calls = replay_.Of(replay_.lanes[lane]).calls;

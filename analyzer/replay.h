@@ -27,10 +27,10 @@ struct Lack {
     kSameProcess,  // it waits, by an event, for another stream of its own process
   } why = kNeverCalled;
   size_t process = kNoIndex;
-  size_t lane = kNoIndex;      // kBehind, kSameProcess: index into Replay::lanes
-  size_t waiting = kNoIndex;   // the operation of the lane's own process that lacks it
-  size_t made = kNoIndex;      // kNotBegun, kBehind: the call of `process`
-  bool message = false;        // of a send or receive; else a collective
+  size_t lane = kNoIndex;     // kBehind, kSameProcess: index into Replay::lanes
+  size_t waiting = kNoIndex;  // the operation of the lane's own process that lacks it
+  size_t made = kNoIndex;     // kNotBegun, kBehind: the call of `process`
+  bool message = false;       // of a send or receive; else a collective
   bool sends = false;
 };
 

@@ -84,8 +84,8 @@ bool LearnedOfBreak(const Process& process) {
                      [](const Call& call) { return IsNccl(call) && IsBrokenState(call); });
 }
 
-// Of a process that aborted a communicator or learned that it is broken, and neither made a new one afterwards nor ended
-// well: when. Or of one that ended itself after a wait.
+// Of a process that aborted a communicator or learned that it is broken, and neither made a new one afterwards nor
+// ended well: when. Or of one that ended itself after a wait.
 int64_t HangEnd(const Process& process) {
   if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
   int64_t first = INT64_MAX;

@@ -25,7 +25,7 @@ struct Situation {
   size_t last_call = kNoIndex;  // latest finished one
   bool initialized = false;     // MPI_Init returned, or calls show that it must have
   bool uses_nccl = false;
-  bool communicates = false;  // made a call of MPI or NCCL: a rank, not a helper of one
+  bool communicates = false;   // made a call of MPI or NCCL: a rank, not a helper of one
   bool gave_up = false;        // ended itself, or was ended by its watchdog, after it had waited for NCCL or its device
   bool outlived_hang = false;  // what it did after Situations::hang_end_ns is how the hang was ended
   bool in_finalize = false;

@@ -124,8 +124,7 @@ class Reader {
       case CallKind::EventQuery:
         if (call.flags & kFlagNothingDone) return PolledEvent(call);
         [[fallthrough]];
-      case CallKind::EventSync:
-        return LearnFromEvent(call, index);
+      case CallKind::EventSync: return LearnFromEvent(call, index);
       case CallKind::StreamQuery:
         if (call.flags & kFlagNothingDone) return PolledStream(call);
         [[fallthrough]];
@@ -247,10 +246,10 @@ class Reader {
   const Process& process_;
   int64_t until_ns_;
   ProcessStreams streams_;
-  std::unordered_set<uint64_t> completed_;                            // operations
-  std::unordered_map<uint32_t, std::vector<size_t>> groups_;          // by thread: operations of the group that is open
-  std::unordered_map<uint64_t, EventPlace> events_;                   // by handle
-  std::unordered_map<uint64_t, uint32_t> waited_;                     // (lane, lane it waits for) → position
+  std::unordered_set<uint64_t> completed_;                    // operations
+  std::unordered_map<uint32_t, std::vector<size_t>> groups_;  // by thread: operations of the group that is open
+  std::unordered_map<uint64_t, EventPlace> events_;           // by handle
+  std::unordered_map<uint64_t, uint32_t> waited_;             // (lane, lane it waits for) → position
 };
 
 }  // namespace

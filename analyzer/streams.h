@@ -3,9 +3,9 @@
 //   stream 3   ncclAllReduce | wait for stream 1 up to 2 | group of ncclSend, ncclRecv | …
 //              ^ below `finished`: a synchronisation, a query or a completion record came later and says so
 //
-// A stream carries out one item after the other; a group is one item on each of its streams. Kernels and copies are left
-// out: they end by themselves. Events order streams: what follows cudaStreamWaitEvent waits for what was before the
-// event's record. Nothing is proven by the mere return of an NCCL call, which only puts work on the stream.
+// A stream carries out one item after the other; a group is one item on each of its streams. Kernels and copies are
+// left out: they end by themselves. Events order streams: what follows cudaStreamWaitEvent waits for what was before
+// the event's record. Nothing is proven by the mere return of an NCCL call, which only puts work on the stream.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 namespace ddbg::analyzer {
 
 struct StreamItem {
-  bool waits = false;                // for `position` items of `lane`, a lane of the same process; else work
+  bool waits = false;  // for `position` items of `lane`, a lane of the same process; else work
   uint32_t lane = 0, position = 0;
-  uint32_t first = 0, count = 0;     // work: range of StreamLane::calls
-  size_t launcher = kNoIndex;        // work: the call that begins it: the operation itself, or its group's end
+  uint32_t first = 0, count = 0;  // work: range of StreamLane::calls
+  size_t launcher = kNoIndex;     // work: the call that begins it: the operation itself, or its group's end
 };
 
 struct StreamLane {
@@ -38,8 +38,8 @@ struct StreamLane {
 struct ProcessStreams {
   std::vector<StreamLane> lanes;
   std::unordered_map<int32_t, uint32_t> by_stream;  // stream id, or minus communicator id where it is unknown → lane
-  std::unordered_set<size_t> never_begun;           // operations of groups that have not ended, failed or were simulated
-  std::unordered_set<uint32_t> gone_comms;          // finalized, destroyed or aborted: nothing of theirs is left to do
+  std::unordered_set<size_t> never_begun;   // operations of groups that have not ended, failed or were simulated
+  std::unordered_set<uint32_t> gone_comms;  // finalized, destroyed or aborted: nothing of theirs is left to do
   struct Awaited {
     uint32_t lane, position;
   };

@@ -1,7 +1,7 @@
 // Who waits for whom when the recording ends, or was ended by an abort: one node a process, for its program, one edge
-// for each peer that must act before the call it is in can return. Behind these one node for each CUDA stream whose work
-// cannot be done as things stand (replay.h): NCCL's calls return at once, and it is the stream that waits. Derived from
-// open calls, unmatched messages and what the replay left; no time is needed for it.
+// for each peer that must act before the call it is in can return. Behind these one node for each CUDA stream whose
+// work cannot be done as things stand (replay.h): NCCL's calls return at once, and it is the stream that waits. Derived
+// from open calls, unmatched messages and what the replay left; no time is needed for it.
 #pragma once
 
 #include <cstdint>

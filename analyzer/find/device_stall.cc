@@ -128,14 +128,16 @@ class DeviceStallRule {
       auto proven = proven_.find(uid);
       bool done = call.info().kind == CallKind::Collective && proven != proven_.end() && call.seq < proven->second;
       auto group = context_.matching.by_uid.find(uid);
-      if (group == context_.matching.by_uid.end() || context_.replay.undecided_from[group->second] != kNoIndex) continue;
+      if (group == context_.matching.by_uid.end() || context_.replay.undecided_from[group->second] != kNoIndex)
+        continue;
       if (!done) return stream.calls[k];
     }
     return kNoIndex;
   }
 
   const CommGroup* GroupOf(const Suspect& suspect) const {
-    return context_.matching.Group(UidOf(context_.process(suspect.process), context_.call(suspect.process, suspect.call)));
+    return context_.matching.Group(
+        UidOf(context_.process(suspect.process), context_.call(suspect.process, suspect.call)));
   }
 
   // No member makes calls of its own any more: one that does may have a device that is merely busy.
@@ -218,18 +220,22 @@ class DeviceStallRule {
     for (const Member& member : group.members) {
       finding.culprit_ranks.push_back(context_.rank(member.process));
       size_t open = context_.situation(member.process).open_call;
-      if (open != kNoIndex && IsNccl(context_.call(member.process, open))) inside.push_back(context_.rank(member.process));
-      finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(member.process), context_.WhereIs(member.process)));
+      if (open != kNoIndex && IsNccl(context_.call(member.process, open)))
+        inside.push_back(context_.rank(member.process));
+      finding.evidence.push_back(
+          fmt::format("rank {} is {}", context_.rank(member.process), context_.WhereIs(member.process)));
     }
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
     finding.culprit_ranks.erase(std::unique(finding.culprit_ranks.begin(), finding.culprit_ranks.end()),
                                 finding.culprit_ranks.end());
-    std::string line = context_.Line(suspect.process, suspect.call), what = context_.Describe(suspect.process, suspect.call);
+    std::string line = context_.Line(suspect.process, suspect.call),
+                what = context_.Describe(suspect.process, suspect.call);
     std::string who = call.info().kind == CallKind::Collective
                           ? fmt::format("{} entered {} with equal arguments", RankList(finding.culprit_ranks), what)
                           : fmt::format("Both ends of rank {}'s {} were called", context_.rank(suspect.process), what);
     finding.summary = fmt::format(
-        "{}{}, and it is done nowhere after {:.1f} s: the library, the device or the network, not the program's order of "
+        "{}{}, and it is done nowhere after {:.1f} s: the library, the device or the network, not the program's order "
+        "of "
         "calls.",
         who, line.empty() ? "" : " at " + line, context_.OpenSeconds(suspect.process, suspect.call));
     if (!inside.empty())
@@ -249,8 +255,9 @@ class DeviceStallRule {
       if (!before.known() || before.tag != call.tag) continue;
       if (IsStreamWork(before)) return;
       if (before.info().kind != CallKind::Launch) continue;
-      finding->evidence.push_back(fmt::format("on rank {} the same stream has {} before it, which may be what does not end",
-                                              process.rank(), context_.Describe(suspect.process, i)));
+      finding->evidence.push_back(
+          fmt::format("on rank {} the same stream has {} before it, which may be what does not end", process.rank(),
+                      context_.Describe(suspect.process, i)));
       return;
     }
   }
@@ -282,7 +289,8 @@ class DeviceStallRule {
     finding.culprit_ranks = {context_.rank(process)};
     std::string line = context_.Line(process, call);
     finding.summary = fmt::format(
-        "Rank {} has been in {} for {:.1f} s{}: the end of the communicator does not end. Ends of several communicators "
+        "Rank {} has been in {} for {:.1f} s{}: the end of the communicator does not end. Ends of several "
+        "communicators "
         "in two orders on two ranks, or while a group is open, do this.",
         context_.rank(process), context_.Describe(process, call), open, line.empty() ? "" : ", called from " + line);
     for (size_t i = 0; i < context_.run.processes.size(); ++i)

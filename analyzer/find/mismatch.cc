@@ -75,9 +75,7 @@ class MismatchRule {
     for (size_t m = 0; m < group.members.size(); ++m)
       if (group.members[m].At(seq) != kNoIndex && At(group, m, seq).known()) present.push_back(m);
     if (present.size() < 2) return false;
-    return CompareField(
-               group, seq, present, "call",
-               [&](size_t m) { return NameOf(group, m, seq); }) ||
+    return CompareField(group, seq, present, "call", [&](size_t m) { return NameOf(group, m, seq); }) ||
            CompareRoot(group, seq, present) || CompareOp(group, seq, present) || CompareData(group, seq, present);
   }
 
@@ -221,8 +219,9 @@ class MismatchRule {
   void ReportSameBytes(Finding finding) {
     finding.proof = Proof::kState;
     finding.confidence = 0.5;
-    finding.summary += " The bytes are as many, so that the call itself goes through; whether they are read as what they "
-                       "were written as is for the program to know.";
+    finding.summary +=
+        " The bytes are as many, so that the call itself goes through; whether they are read as what they "
+        "were written as is for the program to know.";
     findings_.push_back(std::move(finding));
   }
 

@@ -1,5 +1,5 @@
-// The stream per thread given to a communicator whose calls do not wait: NCCL may put the work on the stream of a thread
-// of its own, beside what it should follow (nccl#1976). It hangs nothing and spoils data now and then.
+// The stream per thread given to a communicator whose calls do not wait: NCCL may put the work on the stream of a
+// thread of its own, beside what it should follow (nccl#1976). It hangs nothing and spoils data now and then.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,8 @@ std::vector<Finding> FindStreamMisuse(Context& context) {
   finding.first.actual = "cudaStreamPerThread";
   std::string line = context.Line(finding.first.process, finding.first.call);
   finding.summary = fmt::format(
-      "{} {} cudaStreamPerThread to {}{}, whose calls do not wait (blocking = 0): another thread of NCCL's may carry it "
+      "{} {} cudaStreamPerThread to {}{}, whose calls do not wait (blocking = 0): another thread of NCCL's may carry "
+      "it "
       "out, on its own stream per thread, out of order with the program's work.",
       RankList(finding.culprit_ranks), finding.culprit_ranks.size() == 1 ? "gives" : "give",
       context.Describe(finding.first.process, finding.first.call), line.empty() ? "" : " at " + line);

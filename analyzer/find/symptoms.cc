@@ -43,9 +43,8 @@ void AddAftermath(Context& context, size_t process, Finding* finding) {
     CallKind kind = calls[i].info().kind;
     if (kind == CallKind::AsyncError && calls[i].aux != kSuccess && calls[i].aux != kInProgress && !broken) {
       broken = true;
-      finding->evidence.push_back(
-          fmt::format("what came of it: {} of rank {} said {}", context.Event(process, i).comm, context.rank(process),
-                      NcclResultName(calls[i].aux)));
+      finding->evidence.push_back(fmt::format("what came of it: {} of rank {} said {}", context.Event(process, i).comm,
+                                              context.rank(process), NcclResultName(calls[i].aux)));
     }
     if (kind == CallKind::CommAbort && !aborted) {
       aborted = true;

@@ -207,8 +207,8 @@ class Reader {
   }
 
   static uint8_t Op(const std::string& name) {
-    static const std::map<std::string, uint8_t> ops = {
-        {"SUM", kOpSum}, {"MAX", kOpMax}, {"MIN", kOpMin}, {"PROD", kOpProd}, {"AVG", kOpAvg}, {"PREMULSUM", kOpPreMulSum}};
+    static const std::map<std::string, uint8_t> ops = {{"SUM", kOpSum},   {"MAX", kOpMax}, {"MIN", kOpMin},
+                                                       {"PROD", kOpProd}, {"AVG", kOpAvg}, {"PREMULSUM", kOpPreMulSum}};
     auto found = ops.find(name);
     return found == ops.end() ? static_cast<uint8_t>(kOpUser) : found->second;
   }
