@@ -56,8 +56,7 @@ constexpr auto MakeNames() {
 #define DDBG_CU(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_DRIVER_ROW)
 #include "proto/calls_cuda_driver.def"
 #undef DDBG_CU
-      DDBG_DRIVER_ROW(cuGetProcAddress) DDBG_DRIVER_ROW(cuGetProcAddress_v2)
-  };
+      DDBG_DRIVER_ROW(cuGetProcAddress) DDBG_DRIVER_ROW(cuGetProcAddress_v2)};
   std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.name < b.name; });
   return names;
 }

@@ -1,5 +1,5 @@
-// The wrappers of the runtime that no table can make: structures of more than 16 bytes by value lie on the stack, or are
-// passed by reference on aarch64, as the compiler knows. Their rows have one word for the bytes they come to.
+// The wrappers of the runtime that no table can make: structures of more than 16 bytes by value lie on the stack, or
+// are passed by reference on aarch64, as the compiler knows. Their rows have one word for the bytes they come to.
 #include "shim/cuda/wrapper.h"
 
 namespace ddbg::shim::cuda {

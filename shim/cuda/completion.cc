@@ -88,9 +88,7 @@ bool RecordEvent(LibraryCopy& copy, uint64_t event, uint64_t stream) {
 void GiveBack(TimedOperation& entry) { entry.state.store(TimedOperation::kFree, std::memory_order_release); }
 
 // To the poller. Release: what is in it is seen with it.
-void Submit(TimedOperation& entry) {
-  entry.state.store(TimedOperation::kEnqueued, std::memory_order_release);
-}
+void Submit(TimedOperation& entry) { entry.state.store(TimedOperation::kEnqueued, std::memory_order_release); }
 
 }  // namespace
 
@@ -111,8 +109,10 @@ void StartCompletion(ThreadState& t) noexcept {
     Say("no thread to look for what the GPU has done: no kernel is timed");
     wanted = 0;
   }
-  WriteLevel(t, "kernel timing", wanted & kWantsKernels, "DDBG_KERNEL_TIMING says which kernels launched by the runtime are timed");
-  WriteLevel(t, "GPU completion", wanted & kWantsNccl, "DDBG_GPU_COMPLETION=1 tells when the GPU is done with a call of NCCL");
+  WriteLevel(t, "kernel timing", wanted & kWantsKernels,
+             "DDBG_KERNEL_TIMING says which kernels launched by the runtime are timed");
+  WriteLevel(t, "GPU completion", wanted & kWantsNccl,
+             "DDBG_GPU_COMPLETION=1 tells when the GPU is done with a call of NCCL");
   g_completion_wanted.store(wanted, std::memory_order_release);
 }
 

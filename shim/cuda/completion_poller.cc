@@ -97,7 +97,9 @@ class Poller {
     int64_t now = MonotonicNs();
     bool is_due = !clock.has_base || now - clock.bases[0].taken_ns > kRecalibrateNs;
     if (is_due && now >= clock.next_try_ns) {
-      clock.retry_ns = clock.retry_ns == 0 ? kFirstRetryNs : clock.retry_ns < kLastRetryNs ? clock.retry_ns * 2 : clock.retry_ns;
+      clock.retry_ns = clock.retry_ns == 0             ? kFirstRetryNs
+                       : clock.retry_ns < kLastRetryNs ? clock.retry_ns * 2
+                                                       : clock.retry_ns;
       clock.next_try_ns = now + clock.retry_ns;
       if (Take(copy, clock, next)) {
         clock.retry_ns = 0;

@@ -12,8 +12,8 @@ namespace ddbg::shim::cuda {
 inline constexpr uint32_t kMaxTimed = 512;
 inline constexpr int32_t kNoDevice = -1;
 
-// An entry goes from hand to hand: kFree → kTaken by a thread that enqueues → kEnqueued, the poller's → kFree. Each step is
-// a release that the next one's acquire pairs with. Events are made once and stay.
+// An entry goes from hand to hand: kFree → kTaken by a thread that enqueues → kEnqueued, the poller's → kFree. Each
+// step is a release that the next one's acquire pairs with. Events are made once and stay.
 struct TimedOperation {
   enum State : uint32_t { kFree, kTaken, kEnqueued };
   std::atomic<uint32_t> state;

@@ -18,13 +18,8 @@ constexpr const char* kNames[] = {
 #define DDBG_CU(name, suffix, ...) DDBG_NAME_##suffix(name),
 #include "proto/calls_cuda_driver.def"
 #undef DDBG_CU
-    "cuGetProcAddress",
-    "cuGetProcAddress_v2",
-    "cuCtxGetDevice",
-    "cuDeviceGetPCIBusId",
-    "cuFuncGetName",
-    "cuKernelGetName",
-    "cuDriverGetVersion",
+    "cuGetProcAddress", "cuGetProcAddress_v2", "cuCtxGetDevice",     "cuDeviceGetPCIBusId",
+    "cuFuncGetName",    "cuKernelGetName",     "cuDriverGetVersion",
 };
 static_assert(sizeof(kNames) / sizeof(kNames[0]) == kDriverNames);
 

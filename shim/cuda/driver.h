@@ -1,13 +1,13 @@
 // The CUDA driver's library, libcuda.so.1, as far as ddbg meets it.
 //
-// Its functions are wrapped only if DDBG_CUDA_DRIVER=1. libddbg.so exports them in any case, since what a preloaded library
-// exports is settled when it is linked; a program that was linked with -lcuda comes by them, and with the switch off
-// they go on to the real function at once.
+// Its functions are wrapped only if DDBG_CUDA_DRIVER=1. libddbg.so exports them in any case, since what a preloaded
+// library exports is settled when it is linked; a program that was linked with -lcuda comes by them, and with the
+// switch off they go on to the real function at once.
 //
-// Every other way to the driver begins with dlsym(handle, "cuGetProcAddress_v2"), also that of a runtime that is linked statically
-// (nccl-cuda.md B5): with the switch on the dlsym hook answers with our cuGetProcAddress. That asks the real one first, with all
-// arguments as they came. To what it gives, a wrapper is bound if the function's arguments are known: by the name asked for, the
-// version of CUDA and the stream flag. Anything else is handed on as it is.
+// Every other way to the driver begins with dlsym(handle, "cuGetProcAddress_v2"), also that of a runtime that is linked
+// statically (nccl-cuda.md B5): with the switch on the dlsym hook answers with our cuGetProcAddress. That asks the real
+// one first, with all arguments as they came. To what it gives, a wrapper is bound if the function's arguments are
+// known: by the name asked for, the version of CUDA and the stream flag. Anything else is handed on as it is.
 #pragma once
 
 #include <atomic>

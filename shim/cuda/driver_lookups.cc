@@ -29,8 +29,8 @@ constexpr Row kRows[] = {
 #undef DDBG_CU
 };
 
-// `wrapper`, which calls what is bound to it, or `function` as it is: of a second copy of the driver, since who calls by a
-// pointer cannot be told from another.
+// `wrapper`, which calls what is bound to it, or `function` as it is: of a second copy of the driver, since who calls
+// by a pointer cannot be told from another.
 template <class Function>
 void* Bind(std::atomic<Function*>& bound, Function* function, void* wrapper) {
   Function* before = nullptr;

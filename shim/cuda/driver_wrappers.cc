@@ -2,8 +2,8 @@
 // cuGetProcAddress has given, each calling what is bound to it.
 //
 // Each call is recorded once: not if it is made by a call of the runtime that is recorded itself; as a nested record if
-// NCCL or MPI makes it inside a call; else as a call of its own, which it is if cuBLAS, Triton or a runtime that is linked
-// statically makes it.
+// NCCL or MPI makes it inside a call; else as a call of its own, which it is if cuBLAS, Triton or a runtime that is
+// linked statically makes it.
 #include <utility>
 
 #include "shim/cuda/wrapper.h"
@@ -55,9 +55,9 @@ template <CudaDriverCall kCall, bool kPerThread, class... W>
 template <CudaDriverCall kCall, bool kPerThread, class... W>
 [[gnu::always_inline]] inline Word RunDriver(void* frame, const void* caller, W... words) {
   LibraryCopy* copy = g_driver_copies.Of(caller);
-  auto function = copy ? reinterpret_cast<Word (*)(W...)>(
-                             g_driver_copies.Function(*copy, DriverIndex(kCall, kPerThread)))
-                       : nullptr;
+  auto function =
+      copy ? reinterpret_cast<Word (*)(W...)>(g_driver_copies.Function(*copy, DriverIndex(kCall, kPerThread)))
+           : nullptr;
   if (!function) [[unlikely]]
     return NoFunction(kInfo<kCall>);
   if (!IsDriverLevelOn()) return function(words...);
@@ -103,9 +103,9 @@ using ddbg::shim::Word;
 using ddbg::shim::cuda::RunDriver;
 }  // namespace
 
-#define DDBG_RUN(name, per_thread, ...)                                                               \
-  RunDriver<CudaDriverCall::name, per_thread>(__builtin_frame_address(0), __builtin_return_address(0) \
-                                                  __VA_OPT__(, ) __VA_ARGS__)
+#define DDBG_RUN(name, per_thread, ...)                                   \
+  RunDriver<CudaDriverCall::name, per_thread>(__builtin_frame_address(0), \
+                                              __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 #define DDBG_EXPORT extern "C" [[gnu::visibility("default")]]
 #define DDBG_NONE(...)
 

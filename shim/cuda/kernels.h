@@ -1,9 +1,9 @@
 // Kernels as ids: one for each name, defined in the trace before its first use. A kernel that was seen before costs one
 // look-up of its handle: the host function, cudaKernel_t, CUfunction or CUkernel.
 //
-// Names come from the runtime (cudaFuncGetName, since 12.3) or the driver (cuFuncGetName, cuKernelGetName), asked after the first
-// launch that succeeded, when the kernel is loaded; with an older runtime from what the program's objects have registered.
-// A handle that comes back as another kernel's after its module was unloaded keeps the first name.
+// Names come from the runtime (cudaFuncGetName, since 12.3) or the driver (cuFuncGetName, cuKernelGetName), asked after
+// the first launch that succeeded, when the kernel is loaded; with an older runtime from what the program's objects
+// have registered. A handle that comes back as another kernel's after its module was unloaded keeps the first name.
 #pragma once
 
 #include <cstdint>

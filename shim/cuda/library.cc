@@ -31,9 +31,10 @@ void WriteRuntime(ThreadState& t) {
 }
 
 void WriteLevels(ThreadState& t) {
-  WriteLevel(t, "CUDA runtime", true,
-             "calls of a shared libcudart; not those of a runtime that is linked statically, as in cuBLAS, cuDNN, NCCL and "
-             "what nvcc links by default, nor kernels launched through the driver");
+  WriteLevel(
+      t, "CUDA runtime", true,
+      "calls of a shared libcudart; not those of a runtime that is linked statically, as in cuBLAS, cuDNN, NCCL and "
+      "what nvcc links by default, nor kernels launched through the driver");
   if (IsDriverLevelOn())
     WriteLevel(t, "CUDA driver", true,
                "launches, host waits, synchronous copies and cuMemAlloc; not what a library has looked up before "

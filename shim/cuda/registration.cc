@@ -39,10 +39,12 @@ const char* RegisteredName(uint64_t host_function) noexcept {
 
 }  // namespace ddbg::shim::cuda
 
-extern "C" [[gnu::visibility("default")]] void __cudaRegisterFunction(
-    ddbg::shim::Word object, uint64_t host_function, ddbg::shim::Word device_function, const char* name,
-    ddbg::shim::Word limit, ddbg::shim::Word tid, ddbg::shim::Word bid, ddbg::shim::Word block, ddbg::shim::Word grid,
-    ddbg::shim::Word warp) {
+extern "C" [[gnu::visibility("default")]] void __cudaRegisterFunction(ddbg::shim::Word object, uint64_t host_function,
+                                                                      ddbg::shim::Word device_function,
+                                                                      const char* name, ddbg::shim::Word limit,
+                                                                      ddbg::shim::Word tid, ddbg::shim::Word bid,
+                                                                      ddbg::shim::Word block, ddbg::shim::Word grid,
+                                                                      ddbg::shim::Word warp) {
   using namespace ddbg::shim;
   LibraryCopy* copy = cuda::g_copies.Of(__builtin_return_address(0));
   auto* real = copy ? cuda::FunctionOf<void(Word, uint64_t, Word, const char*, Word, Word, Word, Word, Word, Word)>(

@@ -15,16 +15,11 @@ constexpr const char* kNames[] = {
 #define DDBG_CUDA(name, suffix, ...) DDBG_NAME_##suffix(name),
 #include "proto/calls_cuda.def"
 #undef DDBG_CUDA
-    "cudaGetDevice",
-    "cudaDeviceGetPCIBusId",
-    "cudaRuntimeGetVersion",
-    "cudaPeekAtLastError",
-    "cudaGetLastError",
-    "cudaFuncGetName",
-    "__cudaRegisterFunction",
-    "cudaStreamIsCapturing",
-    "cudaEventElapsedTime",
-    "cudaThreadExchangeStreamCaptureMode",
+    "cudaGetDevice",          "cudaDeviceGetPCIBusId",
+    "cudaRuntimeGetVersion",  "cudaPeekAtLastError",
+    "cudaGetLastError",       "cudaFuncGetName",
+    "__cudaRegisterFunction", "cudaStreamIsCapturing",
+    "cudaEventElapsedTime",   "cudaThreadExchangeStreamCaptureMode",
 };
 static_assert(sizeof(kNames) / sizeof(kNames[0]) == kFunctions);
 

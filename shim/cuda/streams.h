@@ -23,11 +23,12 @@ void ForgetStream(uint64_t handle) noexcept;
 // It was not destroyed: `handle` stands for `id` again.
 void KeepStream(ThreadState& t, uint64_t handle, uint32_t id) noexcept;
 
-// Captures into graphs that the program has begun and not ended, as far as calls of the runtime show: those begun by the
-// driver's cuStreamBeginCapture, or by a runtime that is linked statically, do not.
+// Captures into graphs that the program has begun and not ended, as far as calls of the runtime show: those begun by
+// the driver's cuStreamBeginCapture, or by a runtime that is linked statically, do not.
 extern std::atomic<int32_t> g_captures [[gnu::visibility("hidden")]];
 bool IsCapturingSlow(uint64_t handle) noexcept;
-// Does what is enqueued on the stream go into a graph? The legacy stream's never does. Asked only while there is a capture.
+// Does what is enqueued on the stream go into a graph? The legacy stream's never does. Asked only while there is a
+// capture.
 [[gnu::always_inline]] inline bool IsCapturing(uint64_t handle) noexcept {
   return g_captures.load(std::memory_order_relaxed) > 0 && IsCapturingSlow(handle);
 }

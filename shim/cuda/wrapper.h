@@ -1,5 +1,5 @@
-// One wrapper for every CUDA function, made from its row in calls_cuda.def or calls_cuda_driver.def. Word-typed, as MPI's
-// and NCCL's; dim3 by value is two words.
+// One wrapper for every CUDA function, made from its row in calls_cuda.def or calls_cuda_driver.def. Word-typed, as
+// MPI's and NCCL's; dim3 by value is two words.
 //
 // Only the outermost call counts: what the runtime does by itself is part of the call that the program made.
 #pragma once
@@ -91,8 +91,8 @@ template <auto kCall>
   }
   if constexpr (Has<kCall>(Role::GridX)) {
     auto word = [](uint64_t value) { return uint64_t{static_cast<uint32_t>(value)}; };
-    r.count = word(Arg<kCall, Role::GridX>(args)) * word(Arg<kCall, Role::GridY>(args)) *
-              word(Arg<kCall, Role::GridZ>(args));
+    r.count =
+        word(Arg<kCall, Role::GridX>(args)) * word(Arg<kCall, Role::GridY>(args)) * word(Arg<kCall, Role::GridZ>(args));
     r.peer = static_cast<int32_t>(Arg<kCall, Role::BlockX>(args) * Arg<kCall, Role::BlockY>(args) *
                                   Arg<kCall, Role::BlockZ>(args));
   }
@@ -108,7 +108,8 @@ template <auto kCall>
 [[gnu::always_inline]] inline void FillCopy(const ThreadState& t, Record& r, const Word* args) {
   auto product = [](uint64_t address, size_t offset, size_t dimensions) {
     uint64_t bytes = address ? 1 : 0;
-    for (size_t i = 0; i < dimensions && address; ++i) bytes *= ReadAt<uint64_t>(address, offset + i * sizeof(uint64_t));
+    for (size_t i = 0; i < dimensions && address; ++i)
+      bytes *= ReadAt<uint64_t>(address, offset + i * sizeof(uint64_t));
     return bytes;
   };
   if constexpr (Has<kCall>(Role::CopyKind))
@@ -138,8 +139,8 @@ template <auto kCall>
 
 // Synchronous copies and fills are work of the default stream.
 template <auto kCall>
-inline constexpr bool kOnDefaultStream =
-    (kInfo<kCall>.kind == CallKind::Copy || kInfo<kCall>.kind == CallKind::Fill) && !Has<kCall>(Role::Stream);
+inline constexpr bool kOnDefaultStream = (kInfo<kCall>.kind == CallKind::Copy || kInfo<kCall>.kind == CallKind::Fill) &&
+                                         !Has<kCall>(Role::Stream);
 template <auto kCall>
 inline constexpr bool kHasStream =
     Has<kCall>(Role::Stream) || Has<kCall>(Role::LaunchConfig) || kOnDefaultStream<kCall>;

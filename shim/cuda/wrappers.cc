@@ -1,5 +1,5 @@
-// cudaX, and cudaX_ptsz or cudaX_ptds, for every row of calls_cuda.def. Compiled without exceptions but not noexcept: the
-// host's exceptions and longjmps pass.
+// cudaX, and cudaX_ptsz or cudaX_ptds, for every row of calls_cuda.def. Compiled without exceptions but not noexcept:
+// the host's exceptions and longjmps pass.
 #include "shim/cuda/wrapper.h"
 #include "shim/interpose/arities.h"
 #include "shim/recorder/say.h"

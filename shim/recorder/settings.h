@@ -17,7 +17,7 @@ struct Settings {
   bool cuda_driver = false;
   PluginMode nccl_plugin = PluginMode::kNotSaid;
   bool gpu_completion = false;
-  char kernel_timing[256] = "";  // "": no kernel is timed
+  char kernel_timing[256] = "";               // "": no kernel is timed
   uint64_t budget_bytes = uint64_t{1} << 30;  // of the trace; 0: no limit
   char dir[PATH_MAX] = "";                    // absolute
   char run_id[256] = "";                      // "" if not given

@@ -10,7 +10,9 @@ typedef struct {
 int cudaRuntimeGetVersion(int* version) { return *version = 13000, 0; }
 int cudaGetDevice(int* device) { return *device = 0, 0; }
 int cudaFuncGetName(const char** name, const void* function) { return (void)function, *name = "_Z4nonev", 0; }
-int cudaLaunchKernel(const void* f, dim3 g, dim3 b, void** a, size_t n, void* s) { return (void)f, (void)g, (void)b, (void)a, (void)n, (void)s, 0; }
+int cudaLaunchKernel(const void* f, dim3 g, dim3 b, void** a, size_t n, void* s) {
+  return (void)f, (void)g, (void)b, (void)a, (void)n, (void)s, 0;
+}
 int cudaStreamSynchronize(void* stream) { return (void)stream, 0; }
 int cudaEventQuery(void* event) { return event ? 0 : 600; }
 #else

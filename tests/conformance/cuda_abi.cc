@@ -1,11 +1,10 @@
-// Compiles only if proto/calls_cuda.def, proto/calls_cuda_driver.def and shim/cuda/abi.h agree with the CUDA headers it is compiled
-// against.
-#include "shim/cuda/abi.h"
-
+// Compiles only if proto/calls_cuda.def, proto/calls_cuda_driver.def and shim/cuda/abi.h agree with the CUDA headers it
+// is compiled against.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
+#include "shim/cuda/abi.h"
 #include "tests/conformance/row_check.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -57,8 +56,8 @@ constexpr bool Suits(Role role) {
 }  // namespace ddbg::conformance
 
 // Declared by crt/host_runtime.h, for code of nvcc only.
-extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
-                                          cudaStream_t stream);
+extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                          size_t shared_bytes, cudaStream_t stream);
 // Its row has the five arguments it had before CUDA 12, all in registers.
 cudaError_t FiveArguments(cudaGraphExec_t*, cudaGraph_t, unsigned long long, void*, size_t);
 static_assert(ddbg::conformance::Prototype<decltype(&cudaGraphInstantiate)>::kCount == 3);
@@ -125,5 +124,7 @@ SAME(offsetof(LaunchConfig, grid), offsetof(CUlaunchConfig, gridDimX));
 SAME(offsetof(LaunchConfig, block), offsetof(CUlaunchConfig, blockDimX));
 SAME(offsetof(LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
 
-int main() { return reinterpret_cast<uint64_t>(cudaStreamLegacy) != kStreamLegacy ||
-                    reinterpret_cast<uint64_t>(cudaStreamPerThread) != kStreamPerThread; }
+int main() {
+  return reinterpret_cast<uint64_t>(cudaStreamLegacy) != kStreamLegacy ||
+         reinterpret_cast<uint64_t>(cudaStreamPerThread) != kStreamPerThread;
+}

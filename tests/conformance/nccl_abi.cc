@@ -1,8 +1,7 @@
 // Compiles only if proto/calls_nccl.def and shim/nccl/abi.h agree with the nccl.h it is compiled against.
-#include "shim/nccl/abi.h"
-
 #include <nccl.h>
 
+#include "shim/nccl/abi.h"
 #include "tests/conformance/row_check.h"
 
 using namespace ddbg::shim::nccl;

@@ -19,7 +19,7 @@ template <class P, class... T>
 constexpr bool kIs = (std::is_same_v<P, T> || ...);
 
 template <class P>
-constexpr bool kIsInteger32 = (std::is_integral_v<P> || std::is_enum_v<P>) && sizeof(P) == 4;
+constexpr bool kIsInteger32 = (std::is_integral_v<P> || std::is_enum_v<P>)&&sizeof(P) == 4;
 
 // Specialised by each API: may a parameter of type P have this role?
 template <class P>
@@ -38,7 +38,8 @@ struct Prototype<R (*)(P...)> {
     size_t word = 0;
     bool agrees = true;
     [[maybe_unused]] auto one = [&]<class Q>(std::type_identity<Q>) {
-      for (size_t i = 0; i < kWords<Q>; ++i, ++word) agrees = agrees && (roles[word] == Role::Skip || Suits<Q>(roles[word]));
+      for (size_t i = 0; i < kWords<Q>; ++i, ++word)
+        agrees = agrees && (roles[word] == Role::Skip || Suits<Q>(roles[word]));
     };
     (one(std::type_identity<P>{}), ...);
     return agrees;
@@ -46,13 +47,13 @@ struct Prototype<R (*)(P...)> {
 };
 
 // One more than the row has, since an array of none is no array.
-#define DDBG_CHECK_ROW(name, ...)                                                                                     \
-  static_assert(                                                                                                      \
-      []() {                                                                                                          \
-        using enum ddbg::Role;                                                                                        \
-        constexpr ddbg::Role kRow[] = {__VA_ARGS__ __VA_OPT__(, ) Skip};                                              \
-        return ddbg::conformance::Prototype<decltype(&::name)>::Agrees(kRow, sizeof(kRow) / sizeof(kRow[0]) - 1);     \
-      }(),                                                                                                            \
+#define DDBG_CHECK_ROW(name, ...)                                                                                 \
+  static_assert(                                                                                                  \
+      []() {                                                                                                      \
+        using enum ddbg::Role;                                                                                    \
+        constexpr ddbg::Role kRow[] = {__VA_ARGS__ __VA_OPT__(, ) Skip};                                          \
+        return ddbg::conformance::Prototype<decltype(&::name)>::Agrees(kRow, sizeof(kRow) / sizeof(kRow[0]) - 1); \
+      }(),                                                                                                        \
       "the row of " #name " is not its prototype");
 
 }  // namespace ddbg::conformance

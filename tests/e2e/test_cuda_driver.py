@@ -83,7 +83,8 @@ def nvcc():
 
 
 def compile_cuda(nvcc, output, *extra):
-    done = subprocess.run([nvcc, "-arch=sm_90", *extra, PROGRAMS / "cuda_launch.cu", "-o", output], capture_output=True, text=True)
+    done = subprocess.run([nvcc, "-arch=sm_90", *extra, PROGRAMS / "cuda_launch.cu", "-o", output], capture_output=True,
+                          text=True)
     assert done.returncode == 0, done.stderr
     return output
 

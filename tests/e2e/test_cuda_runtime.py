@@ -77,7 +77,8 @@ def test_kernels_have_names_and_sizes(traced_life):
 def test_streams_are_told_apart(traced_life):
     trace, said = traced_life
     tid = min(call["tid"] for call in trace.calls if call["call"] == "cudaSetDevice")
-    kernels = [call for call in trace.calls if call["call"] in ("cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchKernelExC")]
+    forms = ("cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchKernelExC")
+    kernels = [call for call in trace.calls if call["call"] in forms]
     first = kernels[:5]
     assert [trace.kind(call) for call in first] == ["legacy", "legacy", "per-thread", "per-thread", "legacy"]
     assert first[2]["tag"] == first[3]["tag"], "0 by a _ptsz name is the thread's own stream, as 2 is"

@@ -1,5 +1,5 @@
-// Who launches by the driver: with -DRUNTIME a libcudart.so.13, with -DNCCL a libnccl.so.2, else a program that calls both
-// and the driver itself. Each finds the driver as real ones do.
+// Who launches by the driver: with -DRUNTIME a libcudart.so.13, with -DNCCL a libnccl.so.2, else a program that calls
+// both and the driver itself. Each finds the driver as real ones do.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -29,7 +29,9 @@ extern "C" {
 #if defined(RUNTIME)
 int cudaRuntimeGetVersion(int* version) { return *version = 13000, 0; }
 int cudaGetDevice(int* device) { return *device = 0, 0; }
-int cudaLaunchKernel(const void*, dim3 grid, dim3, void**, size_t, void* stream) { return LaunchBlocks(grid.x, stream); }
+int cudaLaunchKernel(const void*, dim3 grid, dim3, void**, size_t, void* stream) {
+  return LaunchBlocks(grid.x, stream);
+}
 #elif defined(NCCL)
 int pncclGetVersion(int* version) { return *version = 22809, 0; }
 int ncclAllReduce(const void*, void*, size_t, int, int, void*, void* stream) { return LaunchBlocks(6, stream); }

@@ -1,5 +1,6 @@
 // A program of the CUDA runtime on the doubles: kernels, streams, failures, polls, a capture. It prints what it did, a
-// "name value" a line, for the test to compare with what was recorded. Declarations by hand: no CUDA is needed to build it.
+// "name value" a line, for the test to compare with what was recorded. Declarations by hand: no CUDA is needed to build
+// it.
 #include <unistd.h>
 
 #include <cstdint>
@@ -109,7 +110,8 @@ void Polls() {
   cudaEventSynchronize(event);
   cudaEventDestroy(event);
   cudaStreamDestroy(stream);
-  printf("stream-polls %ld\nevent-polls %ld\nevent %lu\n", stream_polls, event_polls, reinterpret_cast<uintptr_t>(event));
+  printf("stream-polls %ld\nevent-polls %ld\nevent %lu\n", stream_polls, event_polls,
+         reinterpret_cast<uintptr_t>(event));
   cudaGetLastError();
 }
 

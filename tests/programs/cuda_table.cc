@@ -1,10 +1,11 @@
-// Calls every function of calls_cuda.def, or with -DDRIVER of calls_cuda_driver.def, and says how often each was called and came to
-// the library: "name called reached". With -DDRIVER: cuda_table linked|looked-up.
+// Calls every function of calls_cuda.def, or with -DDRIVER of calls_cuda_driver.def, and says how often each was called
+// and came to the library: "name called reached". With -DDRIVER: cuda_table linked|looked-up.
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "proto/call.h"
 #include "shim/interpose/arities.h"
@@ -36,28 +37,20 @@ Word ArgumentFor(Role role) {
 
 long g_round = 0;
 
+template <class... W, size_t... I>
+void CallWith(Word (*function)(W...), const Word* words, std::index_sequence<I...>) {
+  function(words[I]...);
+}
+
 template <class... W>
 void Call(Word (*function)(W...), std::initializer_list<Role> roles) {
   Word words[sizeof...(W) + 1];
   Word* next = words;
   for (Role role : roles) *next++ = ArgumentFor(role);
-  next = words;
-  std::initializer_list<Word> ordered{(static_cast<void>(sizeof(W)), *next++)..., 0};
-  const Word* w = ordered.begin();
-  size_t i = 0;
-  // Braces: evaluated from left to right.
-  struct Caller {
-    Word result;
-    Caller(Word (*f)(W...), W... arguments) : result(f(arguments...)) {}
-  } called{function, (static_cast<void>(sizeof(W)), w[i++])...};
-  (void)called.result;
+  CallWith(function, words, std::index_sequence_for<W...>{});
 }
 
 }  // namespace
-
-#define DDBG_NONE(...)
-#define ROLES(...) \
-  []() -> std::initializer_list<Role> { return {__VA_ARGS__}; }
 
 #ifndef DRIVER
 
@@ -83,7 +76,9 @@ Word cudaMalloc3D(Word, Extent);
 #undef DDBG_CUDA
 #undef DDBG_BODY
 #define DDBG_CUDA_OWN(...)
-#define DDBG_BODY(name, parameters, ...) Word name##_ptsz parameters; Word name##_ptds parameters;
+#define DDBG_BODY(name, parameters, ...) \
+  Word name##_ptsz parameters;           \
+  Word name##_ptds parameters;
 #define DDBG_CUDA(name, suffix, kind, shape, ...) DDBG_DEFINE(name __VA_OPT__(, ) __VA_ARGS__)
 #include "proto/calls_cuda.def"
 #undef DDBG_CUDA
@@ -134,7 +129,10 @@ int main() {
 
 extern "C" {
 long cuda_driver_table_calls(const char* name);
-#define DDBG_BODY(name, parameters, ...) Word name parameters; Word name##_ptsz parameters; Word name##_ptds parameters;
+#define DDBG_BODY(name, parameters, ...) \
+  Word name parameters;                  \
+  Word name##_ptsz parameters;           \
+  Word name##_ptds parameters;
 #define DDBG_CU(name, suffix, lookup, since, until, kind, shape, ...) DDBG_DEFINE(name __VA_OPT__(, ) __VA_ARGS__)
 #include "proto/calls_cuda_driver.def"
 #undef DDBG_CU
@@ -151,7 +149,8 @@ LookUpV2* FirstLookUp() {
   auto* first = reinterpret_cast<LookUpV2*>(dlsym(driver, "cuGetProcAddress_v2"));
   void *four = nullptr, *five = nullptr;
   int status;
-  if (first("cuGetProcAddress", &four, 11030, 0, &status) || first("cuGetProcAddress", &five, 12000, 0, &status)) return nullptr;
+  if (first("cuGetProcAddress", &four, 11030, 0, &status) || first("cuGetProcAddress", &five, 12000, 0, &status))
+    return nullptr;
   void* again = nullptr;
   if (reinterpret_cast<LookUp*>(four)("cuGetProcAddress", &again, 12000, 0) || again != five) return nullptr;
   return reinterpret_cast<LookUpV2*>(five);

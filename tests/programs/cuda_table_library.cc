@@ -158,7 +158,8 @@ API int cuGetProcAddress_v2(const char* name, void** function, int version, unsi
     *function = row.function[flags == 2];
   }
   if (!strcmp(name, "cuGetProcAddress"))
-    *function = version < 12000 ? reinterpret_cast<void*>(cuGetProcAddress) : reinterpret_cast<void*>(cuGetProcAddress_v2);
+    *function =
+        version < 12000 ? reinterpret_cast<void*>(cuGetProcAddress) : reinterpret_cast<void*>(cuGetProcAddress_v2);
   if (!strcmp(name, "cuGraphLaunch") && version >= 13010) *function = reinterpret_cast<void*>(cuGraphLaunch_v3);
   if (status) *status = *function ? 0 : 1;
   return *function ? 0 : 500;

@@ -1,5 +1,6 @@
 // trace_dump FILE: what a trace says, field by field and with no interpretation, a JSON object a line: the records of
-// batches, and definitions as protobuf's own JSON under "definition" (bytes in base64). For tests of what the library records.
+// batches, and definitions as protobuf's own JSON under "definition" (bytes in base64). For tests of what the library
+// records.
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdio>
