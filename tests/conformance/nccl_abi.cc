@@ -24,6 +24,7 @@ constexpr bool Suits(Role role) {
     case Role::Scalar:
     case Role::Pointer: return kIs<P, void*>;
     case Role::NewPointer: return kIs<P, void**>;
+    case Role::RequestCount:
     case Role::Root:
     case Role::Dest:
     case Role::Source:
@@ -49,6 +50,11 @@ constexpr bool Suits(Role role) {
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
 ncclResult_t ncclCommGetUniqueId(ncclComm_t, ncclUniqueId*);
 ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId*, int, ncclComm_t*, ncclConfig_t*);
+struct ncclWaitSignalDesc_t;
+ncclResult_t ncclPutSignal(const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int, unsigned, ncclComm_t,
+                           cudaStream_t);
+ncclResult_t ncclSignal(int, int, int, unsigned, ncclComm_t, cudaStream_t);
+ncclResult_t ncclWaitSignal(int, ncclWaitSignalDesc_t*, ncclComm_t, cudaStream_t);
 #endif
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 7)
 ncclResult_t ncclCommSuspend(ncclComm_t, int);
@@ -61,6 +67,7 @@ struct ncclDevComm;
 ncclResult_t ncclDevCommCreate(ncclComm_t, const ncclDevCommRequirements*, ncclDevComm*);
 ncclResult_t ncclDevCommDestroy(ncclComm_t, const ncclDevComm*);
 
+#define DDBG_NCCL_EVENT(...)  // no function
 #define DDBG_NCCL(name, kind, shape, ...) DDBG_CHECK_ROW(name __VA_OPT__(, ) __VA_ARGS__)
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
