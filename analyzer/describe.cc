@@ -39,7 +39,7 @@ std::string CollectiveArguments(const Process& process, const Call& call) {
   if (shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Allreduce ||
       shape == CallShape::Gather || shape == CallShape::Scatter || shape == CallShape::Allgather ||
       shape == CallShape::Alltoall || shape == CallShape::Same || shape == CallShape::SameRoot)
-    add(call.flags & kFlagInPlace ? std::string("in place") : Amount(process, call));
+    add(call.flags & kFlagInPlace && !IsNccl(call) ? std::string("in place") : Amount(process, call));
   if (call.op) add(std::string(OpName(call)));
   if (IsNccl(call) && FieldsOf(call).root) add(fmt::format("root {}", call.peer));
   if (IsRooted(shape)) add(call.peer == kRootSelf ? "MPI_ROOT" : fmt::format("root {}", call.peer));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "analyzer/call_fields.h"
 #include "analyzer/describe.h"
 #include "analyzer/find/shift.h"
 
@@ -20,13 +22,23 @@ size_t FirstKnown(const CommGroup& group) {
   return first;
 }
 
+// Of a call of NCCL, whose count, type, operator and root must be the same everywhere.
+uint64_t ArgumentsOf(const Context& context, size_t process, const Call& call) {
+  bool same = call.known() && IsNccl(call) &&
+              (call.info().shape == CallShape::Same || call.info().shape == CallShape::SameRoot);
+  if (!same) return 0;
+  std::string text =
+      fmt::format("{} {} {} {}", call.count, DatatypeName(context.process(process), call.dtype), call.op, call.peer);
+  return std::hash<std::string>()(text) | 1;
+}
+
 std::vector<Step> Path(Context& context, const Member& member, size_t from) {
   std::vector<Step> path;
   for (size_t seq = from; seq < member.calls.size(); ++seq) {
     size_t call = member.calls[seq];
     if (call == kNoIndex) return path;  // lost: what follows cannot be placed
     const Call& c = context.call(member.process, call);
-    path.push_back({c.call, context.Site(member.process, c.stack)});
+    path.push_back({c.call, context.Site(member.process, c.stack), ArgumentsOf(context, member.process, c)});
   }
   return path;
 }
@@ -78,9 +90,12 @@ Parting VoteAt(Context& context, const CommGroup& group, const Member& left, con
       continue;
     }
     const Step& step = path[at];
-    if (step.call == to_left.call && step.site == to_left.site)
+    auto is = [&](const Step& other) {
+      return step.call == other.call && step.site == other.site && step.arguments == other.arguments;
+    };
+    if (is(to_left))
       parting.went_left.push_back(context.rank(member.process));
-    else if (step.call == to_right.call && step.site == to_right.site)
+    else if (is(to_right))
       parting.went_right.push_back(context.rank(member.process));
   }
   return parting;
@@ -99,10 +114,15 @@ void Move(Context& context, const Parting& parting, Finding* finding) {
   std::string line = context.Line(process, own), peer_line = context.Line(peer, theirs);
   finding->evidence.insert(finding->evidence.begin(), "what came of it: " + finding->summary);
   finding->first = context.Event(process, own);
-  finding->first.field = same_call ? "call site" : "call";
-  finding->first.actual = same_call ? line : name;
-  finding->first.expected = same_call ? peer_line : peer_name;
-  finding->kind = same_call ? "callsite_mismatch" : "collective_mismatch";
+  // From one line, a loop over buckets for one: the arguments tell which of its turns was left out or is one too many.
+  bool by_arguments = same_call && line == peer_line;
+  finding->first.field = same_call && !by_arguments ? "call site" : "call";
+  finding->first.actual = by_arguments ? context.Describe(process, own) : same_call ? line : name;
+  finding->first.expected = by_arguments ? context.Describe(peer, theirs) : same_call ? peer_line : peer_name;
+  finding->kind = by_arguments ? shift.in_longer ? "collective_mismatch" : "missing_collective"
+                  : same_call  ? "callsite_mismatch"
+                               : "collective_mismatch";
+  if (by_arguments) peer_name = context.Describe(peer, theirs);
   finding->failure_class.clear();
   finding->proof = Proof::kMismatch;
   finding->culprit_ranks = parting.went_left;

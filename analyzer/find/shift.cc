@@ -13,6 +13,7 @@ using Pairs = std::set<std::pair<uint64_t, uint64_t>>;
 
 bool Agree(const Step& x, const Step& y, const Pairs& by_design) {
   if (x.call != y.call) return false;
+  if (x.arguments != y.arguments && x.arguments != 0 && y.arguments != 0) return false;
   return x.site == y.site || x.site == 0 || y.site == 0 || by_design.count({x.site, y.site}) > 0;
 }
 
@@ -33,6 +34,12 @@ size_t ExtraAt(const std::vector<Step>& longer, const std::vector<Step>& shorter
   return 0;
 }
 
+// One step with other arguments, and what follows agrees as it is: a wrong argument and no step too many.
+bool OnlyArgumentsDiffer(const std::vector<Step>& a, const std::vector<Step>& b, size_t at, const Pairs& by_design) {
+  if (a[at].call != b[at].call || a[at].site != b[at].site) return false;
+  return at + 1 < std::min(a.size(), b.size()) && SameTail(a, at + 1, b, at + 1, by_design);
+}
+
 Pairs Turned(const Pairs& pairs) {
   Pairs turned;
   for (const auto& [x, y] : pairs) turned.insert({y, x});
@@ -45,7 +52,7 @@ Shift FindShift(const std::vector<Step>& a, const std::vector<Step>& b) {
   Pairs by_design;
   size_t common = std::min(a.size(), b.size());
   for (size_t at = 0; at < common; ++at) {
-    if (Agree(a[at], b[at], by_design)) continue;
+    if (Agree(a[at], b[at], by_design) || OnlyArgumentsDiffer(a, b, at, by_design)) continue;
     size_t in_a = ExtraAt(a, b, at, by_design), in_b = ExtraAt(b, a, at, Turned(by_design));
     // The one that got ahead is the one with more steps; where both explain, the shorter explanation.
     if (in_a && (!in_b || in_a < in_b || (in_a == in_b && a.size() > b.size()))) return {true, at, in_a, true};

@@ -8,10 +8,12 @@
 
 namespace ddbg::analyzer {
 
-// One collective call of a member: what it was and where in the program. site 0: unknown, equals anything.
+// One collective call of a member: what it was, where in the program, and with what arguments where those must agree on
+// all members. site and arguments 0: unknown, equals anything.
 struct Step {
   uint16_t call;
   uint64_t site;
+  uint64_t arguments = 0;
 };
 
 struct Shift {

@@ -7,7 +7,7 @@ from launchers import PROGRAMS
 from verdicts import assert_healthy
 
 # Fields of an event that a log line may name.
-COMPARED = ("count", "dtype", "op", "root", "peer", "in_place", "grouped", "operations", "bytes", "color")
+COMPARED = ("count", "ranks", "dtype", "op", "root", "peer", "in_place", "grouped", "operations", "bytes", "color")
 
 
 def logged(path, rank):

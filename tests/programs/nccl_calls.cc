@@ -135,7 +135,7 @@ void NonBlocking(const Buffers& b, const ncclUniqueId& id, int rank, int ranks) 
   config.blocking = 0;
   config.commName = "later";
   ncclComm_t comm = nullptr;
-  Log("ncclCommInitRankConfig", ", \"count\": %d", ranks);
+  Log("ncclCommInitRankConfig", ", \"ranks\": %d", ranks);
   ncclResult_t result = ncclCommInitRankConfig(&comm, ranks, id, rank, &config);
   if (result != ncclInProgress && result != ncclSuccess) _exit(73);
   AwaitReady(comm);
@@ -150,7 +150,7 @@ void NonBlocking(const Buffers& b, const ncclUniqueId& id, int rank, int ranks) 
 
 void OwnProcess(int device) {
   ncclComm_t one[1];
-  CALL(ncclCommInitAll, (one, 1, &device), ", \"count\": 1");
+  CALL(ncclCommInitAll, (one, 1, &device), ", \"ranks\": 1");
   CALL(ncclCommDestroy, (one[0]));
 }
 
@@ -162,7 +162,7 @@ int Rank(Ranks& job, int rank, const char* log) {
   if (rank == 0) Log("ncclGetUniqueId");
   ncclUniqueId id = job.Id(0, rank);
   ncclComm_t world = nullptr, scalable = nullptr;
-  CALL(ncclCommInitRank, (&world, job.size(), id, rank), ", \"count\": %d", job.size());
+  CALL(ncclCommInitRank, (&world, job.size(), id, rank), ", \"ranks\": %d", job.size());
   Collectives(b, world, job.size());
   OwnOperator(b, world);
   Ring(b, world, rank, job.size());
@@ -173,7 +173,7 @@ int Rank(Ranks& job, int rank, const char* log) {
   if (rank == 0) Log("ncclGetUniqueId");
   if (rank == 1) Log("ncclGetUniqueId");
   ncclUniqueId ids[2] = {job.Id(2, rank), job.Id(3, rank, 1)};
-  CALL(ncclCommInitRankScalable, (&scalable, job.size(), rank, 2, ids, nullptr), ", \"count\": %d", job.size());
+  CALL(ncclCommInitRankScalable, (&scalable, job.size(), rank, 2, ids, nullptr), ", \"ranks\": %d", job.size());
   End(scalable);
   OwnProcess(rank);
   cudaStreamSynchronize(b.stream);

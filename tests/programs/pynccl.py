@@ -45,8 +45,7 @@ def main():
             else:
                 unique_id = UniqueId.from_buffer_copy(os.read(pipes[rank][0], 128))
             work(rank, ranks, unique_id)
-            sys.stdout.flush()
-            os._exit(0)
+            sys.exit(0)
     codes = [os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(ranks)]
     sys.exit(any(codes))
 

@@ -56,4 +56,24 @@ TEST(FindShift, AnUnknownSiteEqualsAnything) {
 }
 
 }  // namespace
+// From one line, a loop over sizes.
+std::vector<Step> Sizes(const std::vector<uint64_t>& sizes) {
+  std::vector<Step> path;
+  for (uint64_t size : sizes) path.push_back({1, 7, size});
+  return path;
+}
+
+TEST(FindShift, TellsByArgumentsWhichTurnOfALoopWasLeftOut) {
+  Shift shift = FindShift(Sizes({10, 11, 12, 10, 12, 1}), Sizes({10, 11, 12, 10, 11, 12, 1}));
+  EXPECT_TRUE(shift.found);
+  EXPECT_EQ(shift.at, 4u);
+  EXPECT_EQ(shift.length, 1u);
+  EXPECT_FALSE(shift.in_longer);
+}
+
+TEST(FindShift, TakesAWrongArgumentForNoShiftHoweverOftenTheLoopRepeats) {
+  EXPECT_FALSE(
+      FindShift(Sizes({10, 11, 12, 10, 99, 12, 10, 11, 12}), Sizes({10, 11, 12, 10, 11, 12, 10, 11, 12})).found);
+}
+
 }  // namespace ddbg::analyzer
