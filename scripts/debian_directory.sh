@@ -37,8 +37,9 @@ install_in_directory() {
   shift
   cp /etc/resolv.conf "$root/etc/"
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/ddbg"
+  # A mirror may be some weeks behind.
   # shellcheck disable=SC2016
-  in_directory "$root" env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get update && apt-get install -y \
+  in_directory "$root" env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -o Acquire::Check-Valid-Until=false update && apt-get install -y \
     --no-install-recommends "$@" && apt-get clean' install "$@"
 }
 

@@ -1,4 +1,5 @@
-"""`import torch` with the library preloaded, on every PyTorch at hand: it ends, prints the same and has no thread more."""
+"""`import torch` with the library preloaded: it ends, prints the same and has no thread more. PyTorch of Debian 12 and sid, and
+of Debian 13 its CUDA build."""
 import pytest
 
 from debian import Debian
@@ -8,7 +9,7 @@ print(torch.__version__, sorted(open("/proc/self/task/%s/comm" % task).read() fo
 print(torch.ones(3).sum().item(), torch.backends.openmp.is_available())"""
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "trixie", "sid"])
+@pytest.mark.parametrize("suite", ["bookworm", "sid"])
 def test_import_is_as_without(bench, as_root, suite):
     directory = Debian(suite, "python3-torch", "libunwind8")
     command = ["timeout", "100", "python3", "-c", PROGRAM]

@@ -44,13 +44,15 @@ class FlightRecorder:
 
 def traced(events, rank):
     """The same of the trace. Which communicator is which process group follows from their order."""
-    collectives, messages = {}, []
+    collectives, messages, numbered = {}, [], {}
     for event in events:
         if event["rank"] != rank:
             continue
+        if event["kind"] in ("collective", "comm_create"):
+            seq = numbered[event["comm_uid"]] = numbered.get(event["comm_uid"], -1) + 1
+            assert event["seq"] == seq, "a sequence number is missing or twice there"
         if event["kind"] == "collective":
             calls = collectives.setdefault(event["comm_uid"], [])
-            assert event["seq"] == len(calls), "a sequence number is missing or twice there"
             calls.append((event["call"], event["count"], event["dtype"]))
         elif event["kind"] in ("send", "recv"):
             messages.append((event["call"], event["peer"], event["count"]))
