@@ -58,7 +58,7 @@ const char* WhyNoPlugin() {
   switch (CurrentSettings().nccl_plugin) {
     case PluginMode::kOn:
     case PluginMode::kTimes: return "asked for (DDBG_NCCL_PLUGIN), but NCCL has not come to it";
-    default: return "off (DDBG_NCCL_PLUGIN=1)";
+    default: return "DDBG_NCCL_PLUGIN=1 turns it on";
   }
 }
 
