@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/describe.h"
+#include "analyzer/find/odd_settings.h"
 #include "analyzer/waits.h"
 
 namespace ddbg::analyzer {
@@ -243,7 +244,23 @@ class DeviceStallRule {
                               fmt::format("{} {} still inside NCCL's call: there it may not have been launched at all",
                                           RankList(inside), inside.size() == 1 ? "is" : "are"));
     AddKernelBefore(suspect, &finding);
+    AddOddSettings(group, &finding);
     return finding;
+  }
+
+  // Ranks whose settings differ from most are where to look first (nccl#2428: a guard against that was silenced).
+  void AddOddSettings(const CommGroup& group, Finding* finding) const {
+    std::vector<size_t> processes;
+    for (const Member& member : group.members) processes.push_back(member.process);
+    std::vector<int32_t> odd;
+    for (const OddSetting& setting : OddSettings(context_, processes)) {
+      finding->evidence.insert(finding->evidence.begin(), setting.sentence);
+      if (odd.empty()) odd = setting.ranks;
+      if (odd != setting.ranks) return;  // several stories: nobody in particular
+    }
+    if (odd.empty()) return;
+    finding->culprit_ranks = odd;
+    finding->summary += fmt::format(" {} differs: {}.", RankList(odd), finding->evidence.front());
   }
 
   // A kernel of the program on the same stream may be what does not end.

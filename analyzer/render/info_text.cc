@@ -57,14 +57,14 @@ std::map<std::string, std::set<std::string>> Libraries(const Run& run) {
   return versions;
 }
 
-// "8 x NVIDIA H200"; each device of each host once.
+// "8 x NVIDIA H200"; each device of each host once. Where nobody told their name: "2".
 std::string Devices(const Run& run) {
   std::map<std::string, std::set<std::string>> places;  // by name
   for (const Process& process : run.processes)
     for (const Device& device : process.devices) places[device.name].insert(process.host + device.bus_id + device.uuid);
   std::vector<std::string> parts;
   for (const auto& [name, where] : places)
-    parts.push_back(fmt::format("{} x {}", where.size(), name.empty() ? "?" : name));
+    parts.push_back(name.empty() ? std::to_string(where.size()) : fmt::format("{} x {}", where.size(), name));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -19,7 +19,7 @@ class Gpu:
     def compile(self, source, *extra, cudart=12):
         """Compiles a C++ program once and returns its path."""
         source = Path(source)
-        program = self.folder / ("%s.cuda%d%s" % (source.stem, cudart, "".join(extra).replace("/", "_")))
+        program = self.folder / ("%s.cuda%d%s" % (source.stem, cudart, "".join(map(str, extra)).replace("/", "_")))
         if not program.exists():
             subprocess.run(["g++", "-std=c++20", *FLAGS, "-I", PROGRAMS, *extra, "-o", program, source, "-L", FAKES,
                             "-l:libnccl.so.2", "-l:libcudart.so.%d" % cudart, "-Wl,-rpath-link,%s" % FAKES, "-ldl"],

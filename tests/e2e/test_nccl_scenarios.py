@@ -5,7 +5,8 @@ import signal
 
 import pytest
 
-from gpu import SCENARIOS
+from gpu import FAKES, SCENARIOS
+from harness import ROOT
 from verdicts import assert_healthy, shown
 
 CONTROL_FLOW, STATE, INFRASTRUCTURE, TIMING = (
@@ -91,3 +92,25 @@ def test_a_library_that_stops_by_itself_is_no_fault_of_the_program(bench, gpu):
     verdict = bench.diagnose_until("library_stall")
     assert verdict["kind"] == "library_stall", shown(verdict)
     assert verdict["class"] == INFRASTRUCTURE, shown(verdict)
+
+
+def start_fabric(bench, gpu, odd, **environment):
+    """Three ranks, each a process of its own environment: `odd` is in that of rank 1."""
+    program = gpu.compile(ROOT / "tests/fakes/client/all_reduce.c", "-x", "c++", "-I", ROOT)
+    ranks = 'test "$RANK" = 1 && export %s; exec env LD_PRELOAD=%s %s' % (odd, bench.library, program)
+    return bench.start(["/usr/bin/python3", ROOT / "tests/fakes/run_ranks.py", "--fakes", FAKES, 3, "sh", "-c", ranks],
+                       NCCL_IGNORE_NET_MISMATCH=1, **environment)
+
+
+def test_a_rank_whose_fabric_is_another_is_named(bench, gpu):
+    """W5, nccl#2428: init ends since the guard was silenced, and the first operation never does."""
+    start_fabric(bench, gpu, "NCCL_IB_HCA=mlx5_0", NULLNCCL_CHANNELS="1:4")
+    verdict = bench.diagnose_until("library_stall")
+    assert (verdict["kind"], verdict["class"]) == ("library_stall", INFRASTRUCTURE), shown(verdict)
+    assert verdict["culprit_ranks"] == [1] and "NCCL_IB_HCA" in verdict["summary"], shown(verdict)
+
+
+def test_other_settings_alone_are_no_fault(bench, gpu):
+    job = start_fabric(bench, gpu, "NCCL_IB_HCA=mlx5_0")
+    assert job.wait() == 0, job.stderr
+    assert_healthy(bench.diagnose())
