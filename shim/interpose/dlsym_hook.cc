@@ -32,6 +32,11 @@ struct DlsymAnswer {
   unsigned long is_answer;  // 0: jump to the real one
 };
 
+static bool IsThere(const ddbg::shim::HookedFunction& hooked, const char* name, Dlsym* real) {
+  ddbg::shim::LibraryCopy* copy = hooked.copies->Any();
+  return copy && real(copy->handle, name);
+}
+
 // What dlsym(handle, name), called from `caller`, gives. Two words in registers.
 [[gnu::visibility("hidden")]] DlsymAnswer ddbg_answer_dlsym(void* handle, const char* name, const void* caller) {
   Dlsym* real = ddbg_real_dlsym.load(std::memory_order_relaxed);
@@ -43,15 +48,12 @@ struct DlsymAnswer {
   ddbg::shim::HookedFunction hooked = ddbg::shim::FindHooked(name);
   if (hooked.answer && handle != RTLD_DEFAULT) return {hooked.answer(real(handle, name)), 1};
   if (!hooked.wrapper) return {nullptr, 0};
-  if (handle == RTLD_DEFAULT) {
-    // Ours is what is found, though a function that the program's own library does not have must not seem to be there.
-    ddbg::shim::LibraryCopy* copy = hooked.copies->Any();
-    if (!copy) return {nullptr, 0};
-    return real(copy->handle, name) ? DlsymAnswer{nullptr, 0} : DlsymAnswer{nullptr, 1};
-  }
   // A failure stays one, and what dlerror says of it.
   void* function = real(handle, name);
-  if (!function || ddbg::shim::IsOwnCode(function)) return {function, 1};
+  if (!function) return {nullptr, 1};
+  // Found by a scope that we are first in. What no library of the program has must not seem to be there.
+  if (ddbg::shim::IsOwnCode(function)) return {IsThere(hooked, name, real) ? function : real(RTLD_NEXT, name), 1};
+  if (handle == RTLD_DEFAULT) return {function, 1};
   return {hooked.copies->NoteLookUp(function) ? hooked.wrapper : function, 1};
 }
 }

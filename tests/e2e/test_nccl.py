@@ -75,3 +75,21 @@ def test_a_client_that_finds_nccl_by_dlsym_is_traced(bench, gpu):
         assert calls == ["ncclGetUniqueId"] * (rank == 0) + ["ncclCommInitRank", "ncclAllReduce", "ncclCommDestroy"]
     first = next(event for event in bench.events_with_stacks() if event["call"] == "ncclAllReduce")
     assert [frame["function"] for frame in first["stack"] if frame.get("language") == "python"] == ["work", "main", "<module>"]
+
+
+LOOK_UP = """import ctypes
+for scope in (None, %r):
+    library = ctypes.CDLL(scope) if scope is None or scope else None
+    print([hasattr(library, name) for name in ("ncclAllReduce", "ncclNoSuchCall", "cudaMalloc")] if library else "")"""
+
+
+def test_what_no_library_has_does_not_seem_to_be_there(bench, gpu):
+    """Programs ask whether a function exists before they use it; ours alone is no reason to say yes."""
+    outputs = []
+    for library in ("", "libnccl.so.2"):
+        for preload in (True, False):
+            job = gpu.start(bench, ["/usr/bin/python3", "-c", LOOK_UP % library], preload=preload)
+            assert job.wait() == 0, job.stderr
+            outputs.append(job.stdout)
+    assert outputs[0] == outputs[1] == "[False, False, False]\n\n"
+    assert outputs[2] == outputs[3] == "[False, False, False]\n[True, False, False]\n"
