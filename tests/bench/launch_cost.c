@@ -1,5 +1,5 @@
-// ns per CUDA call that does nothing: "name ns" a line, the median of batches. With -DLIBRARY the libcudart.so.13 it is
-// linked to. The difference between runs with and without libddbg.so is what recording adds (launch_cost.py).
+// ns per call of CUDA or NCCL that does nothing: "name ns" a line, the median of batches. With -DLIBRARY the libcudart.so.13 it is
+// linked to, which has the few functions of NCCL too. The difference between runs with and without libddbg.so is what recording adds (launch_cost.py).
 #include <stddef.h>
 
 typedef struct {
@@ -15,6 +15,15 @@ int cudaLaunchKernel(const void* f, dim3 g, dim3 b, void** a, size_t n, void* s)
 }
 int cudaStreamSynchronize(void* stream) { return (void)stream, 0; }
 int cudaEventQuery(void* event) { return event ? 0 : 600; }
+int pncclGetVersion(int* version) { return *version = 22809, 0; }
+int ncclGetVersion(int* version) { return pncclGetVersion(version); }
+int ncclCommCount(void* comm, int* count) { return (void)comm, *count = 8, 0; }
+int ncclCommUserRank(void* comm, int* rank) { return (void)comm, *rank = 0, 0; }
+int ncclCommCuDevice(void* comm, int* device) { return (void)comm, *device = 0, 0; }
+int ncclCommInitAll(void** comm, int count, const int* devices) { return (void)count, (void)devices, *comm = (void*)0x7000, 0; }
+int ncclAllReduce(const void* s, void* r, size_t n, int t, int o, void* c, void* st) {
+  return (void)s, (void)r, (void)n, (void)t, (void)o, (void)c, (void)st, 0;
+}
 #else
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +32,8 @@ int cudaEventQuery(void* event) { return event ? 0 : 600; }
 int cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, void*);
 int cudaStreamSynchronize(void*);
 int cudaEventQuery(void*);
+int ncclCommInitAll(void**, int, const int*);
+int ncclAllReduce(const void*, void*, size_t, int, int, void*, void*);
 
 enum { kBatches = 41, kCalls = 2000 };
 
@@ -45,6 +56,8 @@ static void launch_legacy(void) {
 }
 static void synchronize(void) { cudaStreamSynchronize((void*)0x5000); }
 static void query(void) { cudaEventQuery(NULL); }
+static void* comm;
+static void all_reduce(void) { ncclAllReduce(&comm, &comm, 100, 7, 0, comm, (void*)0x5000); }
 
 // `depth` frames of the program's own above the call.
 static __attribute__((noinline)) void at_depth(int depth, void (*call)(void)) {
@@ -75,5 +88,7 @@ int main(int argc, char** argv) {
   measure("launch-legacy", depth, launch_legacy);
   measure("synchronize", depth, synchronize);
   measure("query-not-ready", depth, query);
+  ncclCommInitAll(&comm, 1, NULL);
+  measure("ncclAllReduce", depth, all_reduce);
 }
 #endif

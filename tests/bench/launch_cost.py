@@ -1,4 +1,4 @@
-"""What recording adds to a CUDA call, in ns: launch_cost.py PREFIX [ROUNDS]. Runs without and with libddbg.so take turns; the
+"""What recording adds to a call of CUDA or NCCL, in ns: launch_cost.py PREFIX [ROUNDS]. Runs without and with libddbg.so take turns; the
 least of the rounds' medians counts, since whatever else the machine does only adds."""
 import os
 import subprocess
