@@ -230,7 +230,7 @@ part driver cuda DDBG_CUDA_DRIVER=1 -- "$programs/vector_add_static" 20 \
   :: calls "$driver_launches=20" :: level "CUDA driver" on :: verdict
 part driver-and-runtime cuda DDBG_CUDA_DRIVER=1 -- "$programs/vector_add" 20 :: calls "$launches=20"
 part graph cuda -- "$programs/graph" 3 7 :: calls "$launches=3" cudaGraphLaunch=7 cudaStreamBeginCapture=1 :: verdict
-part kernel-times cuda DDBG_GPU_COMPLETION=1 DDBG_KERNEL_TIMING=1 -- "$programs/kernel_times" 8 \
+part kernel-times cuda DDBG_GPU_COMPLETION=1 DDBG_KERNEL_TIMING=1/1 -- "$programs/kernel_times" 8 \
   :: times "$out/logs/kernel-times" 0.05 50000 :: level "kernel timing" on
 part cublas torch DDBG_CUDA_DRIVER=1 -- "$PYTHON" "$root/tests/gpu/matmul.py" 10 \
   :: calls "$launches|$driver_launches=10+" :: verdict
