@@ -17,6 +17,7 @@ namespace ddbg::analyzer {
 namespace {
 
 constexpr int64_t kFreshFileNs = 10'000'000'000;
+constexpr int64_t kFollowedNs = 15'000'000'000;  // a clock point is due every ten seconds (collector/session.cc)
 constexpr int64_t kStartSlackNs = 100'000'000;  // start times in /proc are in hundredths of a second
 
 std::string ReadSmallFile(const std::string& path) {
@@ -56,11 +57,11 @@ std::optional<int64_t> StartOf(int32_t pid) {
   return since_boot - (NowNs(CLOCK_BOOTTIME) - NowNs(CLOCK_MONOTONIC)) - MonotonicOffsetNs();
 }
 
-bool FileIsFresh(const std::string& path) {
+bool FileIsFresh(const std::string& path, int64_t most_ns = kFreshFileNs) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return false;
   int64_t changed = int64_t{file.st_mtim.tv_sec} * 1'000'000'000 + file.st_mtim.tv_nsec;
-  return NowNs(CLOCK_REALTIME) - changed < kFreshFileNs;
+  return NowNs(CLOCK_REALTIME) - changed < most_ns;
 }
 
 }  // namespace
@@ -69,6 +70,10 @@ bool StillRuns(const Process& process) {
   if (!IsThisHost(process)) return FileIsFresh(process.file);
   std::optional<int64_t> start = StartOf(process.pid);
   return start && *start <= process.start_monotonic_ns + kStartSlackNs;
+}
+
+int64_t FollowedUntil(const Process& process) {
+  return IsThisHost(process) && FileIsFresh(process.file, kFollowedNs) ? HostMonotonicNs() : 0;
 }
 
 int64_t NowOf(const Process& process) { return IsThisHost(process) ? HostMonotonicNs() : 0; }

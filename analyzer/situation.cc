@@ -219,8 +219,8 @@ Situations Assess(const Run& run) {
                 (LearnedOfBreak(process) || WasWaiting(process, std::min(all.hang_end_ns, process.end.t_ns)));
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= all.hang_end_ns);
     all.end_ns = std::max(all.end_ns, process.last_seen_ns);
-    // Nothing is written while nothing happens: of a job that runs on this host it is known until now.
-    if (s.end == EndCause::kRunning) all.end_ns = std::max(all.end_ns, NowOf(process));
+    // Nothing is written while nothing happens. Without a collector nothing is written either, and that says nothing.
+    if (s.end == EndCause::kRunning) all.end_ns = std::max(all.end_ns, FollowedUntil(process));
   }
   if (!deaths.empty()) all.end_ns = deaths[0].t_ns;
   all.end_ns = std::min(all.end_ns, all.hang_end_ns);

@@ -151,7 +151,9 @@ void DescribeShrink(ThreadState& t, Comm& parent, const int32_t* excluded, int32
   Begin(made, config);
   if (!config) made->comm.blocking = parent.blocking;
   BeginChild(parent, made, "shrink");
-  std::vector<int32_t> ranks(excluded, excluded + (excluded && count > 0 ? count : 0));
+  // A wrong number is NCCL's to refuse, before it reads that many.
+  if (!excluded || count < 0 || static_cast<uint32_t>(count) >= parent.size) count = 0;
+  std::vector<int32_t> ranks(excluded, excluded + count);
   std::sort(ranks.begin(), ranks.end());
   for (int32_t rank : ranks) made->comm.uid = Mix(made->comm.uid, static_cast<uint32_t>(rank));
   made->comm.size = parent.size > ranks.size() ? parent.size - static_cast<uint32_t>(ranks.size()) : 0;

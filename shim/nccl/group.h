@@ -18,9 +18,8 @@ struct Group {
   uint32_t operations;
   uint64_t number;
   uint64_t first[kMaxOpenRequests];  // operation numbers
-  // Where the program will find communicators that begin here, and what they were when the call returned.
+  // Communicators that begin here: NCCL gives their handles at once (ncclCommInitRankDev in init.cc).
   uint32_t awaited;
-  const Word* place[kMaxAwaited];
   Word handle[kMaxAwaited];
   // Streams that it enqueues on, the first few, and the last operation on each.
   uint32_t streams;
@@ -55,10 +54,8 @@ inline void AddStreamToGroup(Group& group, uint64_t stream, uint64_t operation) 
   group.last_operation[i] = operation;
 }
 
-inline void Await(Group& group, const Word* place, Word handle) noexcept {
-  if (group.awaited == kMaxAwaited) return;
-  group.place[group.awaited] = place;
-  group.handle[group.awaited++] = handle;
+inline void Await(Group& group, Word handle) noexcept {
+  if (group.awaited < kMaxAwaited) group.handle[group.awaited++] = handle;
 }
 
 uint64_t NextGroupNumber() noexcept;

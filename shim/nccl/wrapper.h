@@ -113,7 +113,9 @@ inline void DescribeNew(ThreadState& t, Record& r, Moment& m, const UniqueId* id
     const void* config = nullptr;
     uint32_t ids = 1;
     if constexpr (Has<kCall>(Role::Config)) config = At<void>(Arg<kCall, Role::Config>(m));
+    // A wrong number is NCCL's to refuse, before it reads that many.
     if constexpr (Has<kCall>(Role::IdCount)) ids = static_cast<uint32_t>(Arg<kCall, Role::IdCount>(m));
+    if (ids > r.count) ids = 0;
     if constexpr (Has<kCall>(Role::UniqueIds)) id = At<UniqueId>(Arg<kCall, Role::UniqueIds>(m));
     if (m.comm)
       DescribeGrow(t, *m.comm, static_cast<int32_t>(r.count), id, config, made);
@@ -173,8 +175,8 @@ inline void AfterCreation(ThreadState& t, Record& r, Moment& m, LibraryCopy* cop
   if constexpr (kInfo<kCall>.kind == CallKind::CommCreate) r.aux = made.comm.id;
   made.comm.copy = copy;
   Word handle = *place;
-  if (InGroup(t)) Await(OwnGroup(t), place, handle);
   if (!handle) return;
+  if (InGroup(t)) Await(OwnGroup(t), handle);
   AddCommunicator(t, handle, made);
   if (r.result == kInProgress || InGroup(t)) return;
   if (Comm* comm = g_tables->comms.Find(static_cast<uint64_t>(handle))) Complete(t, handle, *comm);
@@ -183,8 +185,8 @@ inline void AfterCreation(ThreadState& t, Record& r, Moment& m, LibraryCopy* cop
 // The group is over: communicators that began in it are ready, or will be (non-blocking).
 inline void AfterGroup(ThreadState& t, const Record& r, Group& group) {
   for (uint32_t i = 0; i < group.awaited && r.result == kSuccess; ++i) {
-    Comm* comm = g_tables->comms.Find(static_cast<uint64_t>(*group.place[i]));
-    if (comm && comm->blocking) Complete(t, *group.place[i], *comm);
+    Comm* comm = g_tables->comms.Find(static_cast<uint64_t>(group.handle[i]));
+    if (comm && comm->blocking) Complete(t, group.handle[i], *comm);
   }
   for (uint32_t i = 0; i < group.streams && r.result == kSuccess; ++i)
     cuda::NoteEnqueued(t, group.stream[i], group.last_operation[i]);
