@@ -148,6 +148,18 @@ void NonBlocking(const Buffers& b, const ncclUniqueId& id, int rank, int ranks) 
   CALL(ncclCommAbort, (nullptr));
 }
 
+// Numbers that NCCL refuses, and that nobody may have read by before.
+void Refused(ncclComm_t world, const ncclUniqueId& id, int rank, int ranks) {
+  constexpr int kFarTooMany = 1 << 28;
+  ncclUniqueId copy = id;
+  int excluded = 0;
+  ncclComm_t none = nullptr;
+  Log("ncclCommInitRankScalable", ", \"ranks\": %d", ranks);
+  if (ncclCommInitRankScalable(&none, ranks, rank, kFarTooMany, &copy, nullptr) == ncclSuccess) _exit(75);
+  Log("ncclCommShrink");
+  if (ncclCommShrink(world, &excluded, kFarTooMany, &none, nullptr, 0) == ncclSuccess) _exit(76);
+}
+
 void OwnProcess(int device) {
   ncclComm_t one[1];
   CALL(ncclCommInitAll, (one, 1, &device), ", \"ranks\": 1");
@@ -175,6 +187,7 @@ int Rank(Ranks& job, int rank, const char* log) {
   ncclUniqueId ids[2] = {job.Id(2, rank), job.Id(3, rank, 1)};
   CALL(ncclCommInitRankScalable, (&scalable, job.size(), rank, 2, ids, nullptr), ", \"ranks\": %d", job.size());
   End(scalable);
+  Refused(world, id, rank, job.size());
   OwnProcess(rank);
   cudaStreamSynchronize(b.stream);
   End(world);

@@ -8,9 +8,8 @@
 //   environment. Before main there is no other thread that could read it meanwhile, and no NCCL has read it; later
 //   would be a race with every getenv of the process. A libnccl-profiler.so, which NCCL would have found by itself, is
 //   opened by us then.
-// * Another one is named: the environment is left alone. NCCL opens that one and asks dlsym for its functions; our
-// dlsym
-//   hook answers with ours of the same version, which call the other's.
+// * Another one is named: the environment is left alone. NCCL opens that one and asks dlsym for its functions: our hook
+//   of dlsym answers with ours of the same version, which call the other's.
 // * "none": none it is.
 // * Ours, or STATIC_PLUGIN, with DDBG_NCCL_PLUGIN not set: on if the name is ours, or if NCCL is part of the program.
 // * Off: STATIC_PLUGIN means the program's own plugin, and what we export must not be found in its place, so the dlsym

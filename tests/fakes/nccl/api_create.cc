@@ -44,6 +44,7 @@ Result InitRank(const char* call, ncclComm** out, int ranks, const UniqueId* ids
   if (Result error = ReadBlocking(config, true, &blocking)) return error;
   if (id_count < 1 || !ids || !IsUniqueId(ids[0])) return FailInGroup(kInvalidArgument, "no id of ncclGetUniqueId");
   if (ranks < 1 || rank < 0 || rank >= ranks) return FailInGroup(kInvalidArgument, "invalid rank or number of ranks");
+  if (id_count > ranks) return FailInGroup(kInvalidArgument, "more ids than ranks");
   if (ranks > kMaxRanks) return FailInGroup(kInvalidUsage, "the double has 16 ranks at most");
   Comm comm = MakeComm();
   comm->id = NameOf(ids, id_count);
