@@ -38,6 +38,16 @@ def test_every_call_is_recorded_once_and_as_it_was(bench, gpu, ranks):
     assert bench.ddbg("info", "latest").stdout.startswith("nothing lost")
 
 
+def test_numbers_that_nccl_refuses_are_not_read_by(bench, gpu):
+    """A list of 2^28 ids or ranks that is not there: NCCL gives an error, and so it must stay."""
+    program = gpu.compile(PROGRAMS / "nccl_calls.cc")
+    log = bench.folder / "log"
+    job = gpu.start(bench, [program, 2, log], REFUSED=1)
+    assert job.wait() == 0, job.stderr
+    refused = [event["call"] for event in bench.events() if event["rank"] == 0 and event.get("result") == 4]
+    assert refused == ["ncclCommInitRankScalable", "ncclCommShrink"]
+
+
 def test_communicators_are_the_same_on_all_ranks_and_no_others(bench, gpu):
     job = gpu.start(bench, [gpu.compile(PROGRAMS / "nccl_calls.cc"), 4, bench.folder / "log"])
     assert job.wait() == 0, job.stderr
