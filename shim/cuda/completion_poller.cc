@@ -1,18 +1,16 @@
 #include "shim/cuda/completion_poller.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "shim/cuda/runtime.h"
+#include "shim/recorder/own_thread.h"
 #include "shim/recorder/recorder.h"
 
 namespace ddbg::shim::cuda {
 namespace {
 
 constexpr int64_t kPauseNs = 2'000'000;
-constexpr size_t kStackBytes = 256 * 1024;
 constexpr int32_t kMaxDevices = 64;
 // cudaEventElapsedTime gives a float of ms: after ten seconds it tells microseconds apart.
 constexpr int64_t kRecalibrateNs = 10'000'000'000;
@@ -217,19 +215,6 @@ void* RunPoller(void*) {
 
 }  // namespace
 
-bool StartCompletionPoller() noexcept {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  bool created = pthread_create(&thread, &attributes, RunPoller, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return created;
-}
+bool StartCompletionPoller() noexcept { return StartOwnThread(RunPoller, nullptr); }
 
 }  // namespace ddbg::shim::cuda

@@ -1,7 +1,5 @@
 #include "shim/recorder/sender.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,6 +12,7 @@
 #include "shim/recorder/collector_start.h"
 #include "shim/recorder/link.h"
 #include "shim/recorder/modules.h"
+#include "shim/recorder/own_thread.h"
 #include "shim/recorder/recorder_state.h"
 #include "shim/recorder/say.h"
 #include "shim/recorder/stacks.h"
@@ -33,7 +32,6 @@ constexpr double kWorthSending = kWantedFill / 2;
 constexpr int64_t kMaxUnsentNs = 200'000'000;
 constexpr int64_t kHouseworkNs = 1'000'000'000;
 constexpr size_t kFrameBytes = 64 << 10;  // a frame is sent at this size
-constexpr size_t kStackBytes = 512 * 1024;
 
 class Sender {
  public:
@@ -197,19 +195,6 @@ void* RunSender(void* recorder) {
 
 }  // namespace
 
-bool StartSender(Recorder* recorder) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  bool created = pthread_create(&thread, &attributes, RunSender, recorder) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return created;
-}
+bool StartSender(Recorder* recorder) { return StartOwnThread(RunSender, recorder); }
 
 }  // namespace ddbg::shim
