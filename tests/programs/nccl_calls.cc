@@ -1,5 +1,5 @@
-// Calls every function of NCCL's table: nccl_calls RANKS LOG; with REFUSED set also some with wrong numbers. Each rank writes one JSON line a call to LOG.<rank>,
-// saying what it passed; test_nccl.py compares them with the trace.
+// Calls every function of NCCL's table: nccl_calls RANKS LOG; with REFUSED set also some with wrong numbers. Each rank
+// writes one JSON line a call to LOG.<rank>, saying what it passed; test_nccl.py compares them with the trace.
 #include <string.h>
 
 #include <cstdarg>
