@@ -150,12 +150,18 @@ void DescribeShrink(ThreadState& t, Comm& parent, const int32_t* excluded, int32
                     NewComm* made) noexcept {
   Begin(made, config);
   if (!config) made->comm.blocking = parent.blocking;
-  BeginChild(parent, made, "shrink");
+  made->kind = "shrink";
+  made->parent = parent.id;
+  made->parent_uid = parent.uid;
   // A wrong number is NCCL's to refuse, before it reads that many.
   if (!excluded || count < 0 || static_cast<uint32_t>(count) >= parent.size) count = 0;
   std::vector<int32_t> ranks(excluded, excluded + count);
   std::sort(ranks.begin(), ranks.end());
-  for (int32_t rank : ranks) made->comm.uid = Mix(made->comm.uid, static_cast<uint32_t>(rank));
+  // Not counted among the parent's creations: those left out do not call, and count splits alone.
+  uint64_t h = Mix(parent.uid, ranks.size());
+  for (int32_t rank : ranks) h = Mix(h, static_cast<uint32_t>(rank));
+  made->creation_index = UseOf(h, parent.rank);
+  made->comm.uid = Mix(h, made->creation_index);
   made->comm.size = parent.size > ranks.size() ? parent.size - static_cast<uint32_t>(ranks.size()) : 0;
   made->comm.device = parent.device;
   made->excluded = excluded;

@@ -2,7 +2,8 @@
 //   from unique ids   hash of their bytes, and how often this process had used them as this rank before
 //   InitAll           this process and the time: all its members are of one process
 //   split             parent's uid, how-many-th creation on it, colour
-//   shrink            parent's uid, how-many-th creation, the ranks left out
+//   shrink            parent's uid, the ranks left out, how-many-th of that kind
+//   grow              parent's uid, how-many-th creation on it; who joins has the id alone
 // The number of ranks is no part of it: ranks that were told different sizes are to meet in one group.
 //
 // A communicator is defined before the call that makes it, since that waits for all ranks and may never return, and

@@ -62,7 +62,8 @@ template <NcclCall kCall>
     m.handle = Arg<kCall, Role::Comm>(m);
     m.comm = m.handle ? g_tables->comms.Find(static_cast<uint64_t>(m.handle)) : nullptr;
     if (m.comm) r.comm = m.comm->id;
-    if constexpr (IsCollective(kInfo<kCall>.kind))
+    // The ranks that a shrunk communicator leaves out do not call.
+    if constexpr (IsCollective(kInfo<kCall>.kind) && kInfo<kCall>.shape != CallShape::CreateGroup)
       if (m.comm) r.seq = std::atomic_ref(m.comm->next_seq).fetch_add(1, std::memory_order_relaxed);
   }
   if constexpr (Has<kCall>(Role::Count)) r.count = static_cast<uint64_t>(Arg<kCall, Role::Count>(m));

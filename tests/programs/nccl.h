@@ -90,6 +90,15 @@ ncclResult_t ncclCommRegister(const ncclComm_t, void*, size_t, void**);
 ncclResult_t ncclCommDeregister(const ncclComm_t, void*);
 ncclResult_t ncclCommWindowRegister(ncclComm_t, void*, size_t, ncclWindow_t*, int);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t);
+struct ncclWaitSignalDesc_t {
+  int opCnt, peer, sigIdx, ctx;
+};
+ncclResult_t ncclPutSignal(const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int, unsigned,
+                           ncclComm_t, cudaStream_t);
+ncclResult_t ncclSignal(int, int, int, unsigned, ncclComm_t, cudaStream_t);
+ncclResult_t ncclWaitSignal(int, ncclWaitSignalDesc_t*, ncclComm_t, cudaStream_t);
+ncclResult_t ncclDevCommCreate(ncclComm_t, const void*, void*);
+ncclResult_t ncclDevCommDestroy(ncclComm_t, const void*);
 ncclResult_t ncclMemAlloc(void**, size_t);
 ncclResult_t ncclMemFree(void*);
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t*, void*, ncclDataType_t, ncclScalarResidence_t, ncclComm_t);

@@ -148,6 +148,58 @@ void NonBlocking(const Buffers& b, const ncclUniqueId& id, int rank, int ranks) 
   CALL(ncclCommAbort, (nullptr));
 }
 
+// Each rank writes into the window of the next one and waits for the last one.
+void OneSided(const Buffers& b, ncclComm_t comm, int rank, int ranks) {
+  int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
+  void* memory;
+  ncclWindow_t window;
+  ncclWaitSignalDesc_t two = {2, last, 0, 0};
+  CALL(ncclMemAlloc, (&memory, 4096), ", \"bytes\": 4096");
+  CALL(ncclCommWindowRegister, (comm, memory, 4096, &window, 1), ", \"bytes\": 4096");
+  CALL(ncclPutSignal, (b.send, 70, ncclFloat32, next, window, 0, 0, 0, 0, comm, b.stream),
+       ", \"count\": 70, \"dtype\": \"ncclFloat32\", \"peer\": %d", next);
+  CALL(ncclSignal, (next, 0, 0, 0, comm, b.stream), ", \"peer\": %d", next);
+  CALL(ncclWaitSignal, (1, &two, comm, b.stream));
+  cudaStreamSynchronize(b.stream);
+  CALL(ncclCommWindowDeregister, (comm, window));
+  CALL(ncclMemFree, (memory));
+}
+
+// All but the last rank make a communicator, which the last one joins.
+void Growth(Ranks& job, const Buffers& b, ncclComm_t world, int rank, int ranks) {
+  bool joins = rank == ranks - 1;
+  ncclComm_t few = nullptr, all = nullptr;
+  ncclUniqueId id = {};
+  CALL(ncclCommSplit, (world, joins ? -1 : 0, rank, &few, nullptr), ", \"color\": %d", joins ? -1 : 0);
+  if (rank == 0) CALL(ncclCommGetUniqueId, (few, &id));
+  id = job.Share(10, rank == 0, id);
+  CALL(ncclCommGrow, (few, ranks, rank == 0 || joins ? &id : nullptr, joins ? rank : -1, &all, nullptr),
+       ", \"ranks\": %d", ranks);
+  CALL(ncclAllReduce, (b.send, b.recv, 80, ncclFloat32, ncclSum, all, b.stream),
+       ", \"count\": 80, \"dtype\": \"ncclFloat32\", \"op\": \"ncclSum\"");
+  cudaStreamSynchronize(b.stream);
+  End(all);
+  if (few) End(few);
+}
+
+void Rest(const Buffers& b, ncclComm_t world, int rank) {
+  int device_comm[256] = {};
+  ncclSimInfo_t info = {sizeof(info), 0x74685283, 22809, 0};
+  ncclComm_t revoked = nullptr;
+  CALL(ncclCommSuspend, (world, 0));
+  CALL(ncclCommResume, (world));
+  CALL(ncclDevCommCreate, (world, nullptr, device_comm));
+  CALL(ncclDevCommDestroy, (world, device_comm));
+  CALL(ncclGroupStart, ());
+  CALL(ncclGroupSimulateEnd, (&info), ", \"operations\": 0");
+  CALL(ncclCommSplit, (world, 0, rank, &revoked, nullptr), ", \"color\": 0");
+  CALL(ncclAllReduce, (b.send, b.recv, 90, ncclFloat32, ncclSum, revoked, b.stream),
+       ", \"count\": 90, \"dtype\": \"ncclFloat32\", \"op\": \"ncclSum\"");
+  cudaStreamSynchronize(b.stream);
+  CALL(ncclCommRevoke, (revoked, 0));
+  CALL(ncclCommDestroy, (revoked));
+}
+
 // Numbers that NCCL refuses, and that nobody may have read by before.
 void Refused(ncclComm_t world, const ncclUniqueId& id, int rank, int ranks) {
   constexpr int kFarTooMany = 1 << 28;
@@ -187,6 +239,9 @@ int Rank(Ranks& job, int rank, const char* log) {
   ncclUniqueId ids[2] = {job.Id(2, rank), job.Id(3, rank, 1)};
   CALL(ncclCommInitRankScalable, (&scalable, job.size(), rank, 2, ids, nullptr), ", \"ranks\": %d", job.size());
   End(scalable);
+  OneSided(b, world, rank, job.size());
+  Growth(job, b, world, rank, job.size());
+  Rest(b, world, rank);
   if (getenv("REFUSED")) Refused(world, id, rank, job.size());
   OwnProcess(rank);
   cudaStreamSynchronize(b.stream);

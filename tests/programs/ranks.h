@@ -60,6 +60,16 @@ class Ranks {
     return shared_->id[n];
   }
 
+  // The same for an id that came in another way.
+  ncclUniqueId Share(int n, bool have, const ncclUniqueId& id) {
+    if (have) {
+      shared_->id[n] = id;
+      shared_->ready[n] = 1;
+    }
+    while (!shared_->ready[n]) Pause();
+    return shared_->id[n];
+  }
+
   // All ranks meet, without a call that ddbg could see.
   void Meet(int n) {
     ++shared_->arrived[n];
