@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/call_fields.h"
 #include "analyzer/comm_name.h"
 #include "analyzer/describe.h"
 
@@ -61,7 +62,7 @@ BadEvent Context::Event(size_t process, size_t call_index) const {
     event.comm = CommName(p, call.comm);
     event.comm_uid = comm->second.uid;
   }
-  if (call.known() && IsCollective(call.info().kind) && call.comm) event.seq = call.seq;
+  if (FieldsOf(call).seq) event.seq = call.seq;
   return event;
 }
 

@@ -93,7 +93,7 @@ std::string DescribeCall(const Process& process, const Call& call) {
   if (!arguments.empty()) text += "(" + arguments + ")";
   if (call.comm == 0) return text;
   text += " on " + CommName(process, call.comm);
-  if (call.known() && IsCollective(call.info().kind)) text += fmt::format(" #{}", call.seq);
+  if (FieldsOf(call).seq) text += fmt::format(" #{}", call.seq);
   return text;
 }
 
