@@ -11,7 +11,7 @@
 
 namespace ddbg {
 
-enum class Api : uint8_t { Mpi, Nccl, Cuda, CudaDriver };
+enum class Api : uint8_t { Mpi, Nccl, Cuda, CudaDriver, Ddbg, Gloo };
 
 enum class CallKind : uint8_t {
   Init,
@@ -49,6 +49,13 @@ enum class CallKind : uint8_t {
   OpCreate,  // a reduction operator
   OpFree,
   OneSided,  // writes to a peer's window, signals a peer, or waits for signals
+  // Marks of the program (shim/ddbg.h): no calls that do anything
+  Step,
+  PhaseBegin,
+  PhaseEnd,
+  Control,  // MPI_Pcontrol
+  Value,    // a number that the program has
+  Event,    // something that happened in it
   // CUDA
   Launch,
   GraphLaunch,
@@ -243,13 +250,28 @@ enum class CudaDriverCall : uint16_t {
 #undef DDBG_CU
   kCount
 };
+enum class MarkCall : uint16_t {
+#define DDBG_MARK(api, name, ...) name,
+#include "proto/calls_marks.def"
+#undef DDBG_MARK
+  kCount
+};
+
+enum class GlooCall : uint16_t {
+#define DDBG_GLOO(name, ...) name,
+#include "proto/calls_gloo.def"
+#undef DDBG_GLOO
+  kCount
+};
 
 // Index into kCalls.
 constexpr size_t CallIndex(MpiCall call) { return static_cast<size_t>(call); }
 constexpr size_t CallIndex(NcclCall call) { return CallIndex(MpiCall::kCount) + static_cast<size_t>(call); }
 constexpr size_t CallIndex(CudaCall call) { return CallIndex(NcclCall::kCount) + static_cast<size_t>(call); }
 constexpr size_t CallIndex(CudaDriverCall call) { return CallIndex(CudaCall::kCount) + static_cast<size_t>(call); }
-static_assert(CallIndex(CudaDriverCall::kCount) == kCallCount);
+constexpr size_t CallIndex(MarkCall call) { return CallIndex(CudaDriverCall::kCount) + static_cast<size_t>(call); }
+constexpr size_t CallIndex(GlooCall call) { return CallIndex(MarkCall::kCount) + static_cast<size_t>(call); }
+static_assert(CallIndex(GlooCall::kCount) == kCallCount);
 
 template <class AnyCall>
 constexpr uint16_t CallId(AnyCall call) {
@@ -273,6 +295,9 @@ constexpr LaneId LaneOf(CallKind kind) {
     default: return kind >= CallKind::Launch ? kBulkLane : kVitalLane;
   }
 }
+
+// A word of the program about itself: nothing waits for it and nothing follows from it.
+constexpr bool IsMark(CallKind kind) { return kind >= CallKind::Step && kind <= CallKind::Event; }
 
 // True for calls that take a sequence number on a communicator.
 constexpr bool IsCollective(CallKind kind) { return kind == CallKind::Collective || kind == CallKind::CommCreate; }

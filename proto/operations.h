@@ -47,7 +47,8 @@ inline bool StaysForGood(const CallInfo* info, uint16_t call, int32_t result) {
     case CallKind::CommInit:
     case CallKind::CommFinalize:
     case CallKind::CommAbort:
-    case CallKind::CommRevoke: return true;
+    case CallKind::CommRevoke:
+    case CallKind::Event: return true;
     default: return result != 0;
   }
 }

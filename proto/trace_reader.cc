@@ -54,7 +54,7 @@ TraceReader::~TraceReader() {
 }
 
 Result<TraceReader> TraceReader::Open(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // of a FIFO there is nobody to wait for
   if (fd < 0) {
     int code = errno;
     return Error{"Cannot read " + path + ": " + std::generic_category().message(code) + ".", code};
@@ -165,6 +165,31 @@ bool TraceReader::Next(TraceChunk* chunk) {
     return true;
   }
   return false;
+}
+
+void TraceReader::GoTo(uint64_t position, uint64_t frames) {
+  position_ = position;
+  frames_ = frames;
+}
+
+bool TraceReader::Glance(FrameHeader* header) {
+  uint64_t available = Available();
+  if (available < sizeof(*header) || !ReadAt(fd_, position_, header, sizeof(*header)) ||
+      !FrameIsWhole(*header, available))
+    return false;
+  position_ += sizeof(*header) + header->length;
+  ++frames_;
+  return true;
+}
+
+uint64_t TraceReader::size() const {
+  struct stat file;
+  return fstat(fd_, &file) == 0 ? static_cast<uint64_t>(file.st_size) : 0;
+}
+
+ino_t TraceReader::inode() const {
+  struct stat file;
+  return fstat(fd_, &file) == 0 ? file.st_ino : 0;
 }
 
 void TraceReader::SkipToLastFrame() {

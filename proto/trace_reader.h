@@ -8,6 +8,8 @@
 //   for (const std::string& sentence : reader->Damage()) …
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,6 +43,12 @@ class TraceReader {
   // The next whole, undamaged chunk; false if there is none. Of a file that grows, a later call may find one.
   bool Next(TraceChunk* chunk);
 
+  // Goes on at a frame's beginning that `position` and `frames` told of before.
+  void GoTo(uint64_t position, uint64_t frames);
+
+  // The next frame's time range and bytes, without reading it; goes on behind it. False if there is no whole one.
+  bool Glance(FrameHeader* header);
+
   // Goes on with the last whole frame there is, unread frames before it are passed over unchecked.
   void SkipToLastFrame();
 
@@ -51,6 +59,8 @@ class TraceReader {
   const std::string& name() const { return name_; }
   uint64_t frames() const { return frames_; }      // passed so far, damaged ones too
   uint64_t position() const { return position_; }  // bytes from the start of the file
+  uint64_t size() const;                           // bytes of the file now
+  ino_t inode() const;                             // of the file, whatever its name is by now
 
  private:
   enum class Frame { kWhole, kDamaged, kNone };
