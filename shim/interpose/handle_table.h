@@ -22,11 +22,13 @@ class HandleTable {
   static constexpr uint32_t kReach = 8;
   static_assert((kBuckets & (kBuckets - 1)) == 0);
 
-  // Memory is taken once and comes zeroed, which is the empty state. False if there is none.
-  bool Allocate() {
+  // Memory is taken once and comes zeroed, which is the empty state. False if there is none. `wiped_in_child`: after a
+  // fork the child's is empty.
+  bool Allocate(bool wiped_in_child = false) {
     buckets_ = static_cast<Bucket*>(Map(sizeof(Bucket) * kBuckets));
     values_ = static_cast<Value*>(Map(sizeof(Value) * kBuckets * kKeys));
-    return buckets_ && values_;
+    if (!buckets_ || !values_) return false;
+    return !wiped_in_child || madvise(buckets_, sizeof(Bucket) * kBuckets, MADV_WIPEONFORK) == 0;
   }
 
   // All keys and values are gone; of use by one thread alone.

@@ -8,18 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "shim/interpose/mix.h"
 #include "shim/recorder/ids.h"
 
 namespace ddbg::shim::mpi {
 namespace {
 
 constexpr uint64_t kWorldUid = 0x574f524c44000001;  // any constant: the same in every process
-
-uint64_t Mix(uint64_t h, uint64_t value) {
-  h ^= value + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-  h *= 0xd6e8feb86659fd93ull;
-  return h ^ (h >> 32);
-}
 
 uint64_t MixText(uint64_t h, const char* text) {
   for (; *text; ++text) h = Mix(h, static_cast<unsigned char>(*text));

@@ -12,6 +12,7 @@
 #include "shim/interpose/real_function.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
+#include "shim/mpi/pcontrol.h"
 
 namespace ddbg::shim::mpi {
 
@@ -167,6 +168,7 @@ void ForgetLibrary() noexcept {
   g_over.store(0, std::memory_order_relaxed);
   g_initialized.store(nullptr, std::memory_order_relaxed);
   g_finalized.store(nullptr, std::memory_order_relaxed);
+  ForgetPcontrol();
   for (auto& functions : g_real) {
     for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);
   }

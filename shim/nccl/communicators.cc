@@ -10,16 +10,11 @@
 
 #include "shim/cuda/runtime.h"
 #include "shim/cuda/streams.h"
+#include "shim/interpose/mix.h"
 #include "shim/recorder/ids.h"
 
 namespace ddbg::shim::nccl {
 namespace {
-
-uint64_t Mix(uint64_t h, uint64_t value) {
-  h ^= value + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-  h *= 0xd6e8feb86659fd93ull;
-  return h ^ (h >> 32);
-}
 
 // The k-th time that this process becomes this rank of it: 0 at first.
 uint32_t UseOf(uint64_t hash, int32_t rank) {

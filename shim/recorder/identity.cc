@@ -1,7 +1,5 @@
 #include "shim/recorder/identity.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -11,22 +9,13 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "proto/call.h"
+#include "shim/recorder/ancestors.h"
 #include "shim/recorder/clock.h"
 #include "shim/recorder/proc_files.h"
 #include "shim/recorder/run_id.h"
 
 namespace ddbg::shim {
 namespace {
-
-int32_t FirstNumber(const LauncherWords& words, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = words.Get(name);
-    char* end;
-    long number = strtol(value, &end, 10);
-    if (end != value && *end == 0 && number >= 0 && number <= INT_MAX) return static_cast<int32_t>(number);
-  }
-  return -1;
-}
 
 bool IsSecret(const std::string& name) {
   for (const char* word : {"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "COOKIE", "PRIVATE"})
@@ -92,36 +81,19 @@ std::string HostName() {
   return name;
 }
 
+// A node's number is one higher there: 0 is what a trace of before says.
 void AddRanks(protozero::pbf_writer& process, const LauncherWords& words) {
-  process.add_sint32(
-      3, FirstNumber(words, {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"}));
-  process.add_sint32(4, FirstNumber(words, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}));
-  process.add_sint32(5, LocalRank(words));
+  LaunchedAs as = Ranks(words);
+  process.add_sint32(3, as.rank);
+  process.add_sint32(4, as.world_size);
+  process.add_sint32(5, as.local_rank);
   for (int i = 0; i < kLauncherVariableCount; ++i)
     if (words.value[i][0]) AddKeyValue(process, 6, kLauncherVariables[i], words.value[i]);
+  if (!words.TfConfig().empty()) AddKeyValue(process, 6, "TF_CONFIG", std::string(words.TfConfig()));
+  if (as.node_rank >= 0) process.add_sint32(29, as.node_rank + 1);
 }
 
 }  // namespace
-
-const char* LauncherWords::Get(const char* name) const {
-  for (int i = 0; i < kLauncherVariableCount; ++i)
-    if (!strcmp(kLauncherVariables[i], name)) return value[i];
-  return "";
-}
-
-LauncherWords ReadLauncherWords() {
-  LauncherWords words = {};
-  for (int i = 0; i < kLauncherVariableCount; ++i) {
-    const char* value = getenv(kLauncherVariables[i]);
-    if (value) strncpy(words.value[i], value, sizeof(words.value[i]) - 1);
-  }
-  return words;
-}
-
-int32_t LocalRank(const LauncherWords& words) {
-  return FirstNumber(
-      words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PALS_LOCAL_RANKID"});
-}
 
 std::string InitialEnvironment() { return ReadSmallFile("/proc/self/environ"); }
 
@@ -157,6 +129,8 @@ std::string EncodeProcess(const Settings& settings, const LauncherWords& words, 
     for (const CallInfo& call : kCalls) process.add_string(25, call.name.data(), call.name.size());
     process.add_string(26, DDBG_VERSION);
     process.add_uint64(27, settings.budget_bytes);
+    if (!settings.telemetry) process.add_bool(28, true);
+    if (std::string method = StartMethod(); !method.empty()) process.add_string(30, method);
   }
   return chunk;
 }

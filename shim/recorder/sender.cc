@@ -38,7 +38,7 @@ class Sender {
   explicit Sender(Recorder* recorder)
       : recorder_(recorder),
         link_(recorder->settings.socket, FindCollector(recorder->settings.collector),
-              LocalRank(recorder->launcher) <= 0) {}
+              Ranks(recorder->launcher).local_rank <= 0) {}
 
   void Run() {
     for (;;) {

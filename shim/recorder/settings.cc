@@ -37,6 +37,16 @@ bool ParseOn(const char* value, const char* name) {
   return IsOn(value);
 }
 
+bool ParseTelemetry(const char* value) {
+  if (!value || !*value || IsOn(value)) return true;
+  if (!IsOff(value)) Say("DDBG_TELEMETRY=%s is neither 0 nor 1; it stays on", value);
+  return !IsOff(value);
+}
+
+void SayIfPythonIsWrong(const char* value) {
+  if (value && *value && !IsOn(value) && !IsOff(value)) Say("DDBG_PYTHON=%s is neither 0 nor 1; it stays on", value);
+}
+
 void SayIfWrong(const char* plugin, PluginMode mode) {
   if (mode == PluginMode::kOff && strcmp(plugin, "0") && strcmp(plugin, "off"))
     Say("DDBG_NCCL_PLUGIN=%s is none of 0, 1, times; using 0", plugin);
@@ -82,6 +92,11 @@ bool IsSwitchedOff() {
 
 bool WantsCudaDriver() { return IsOn(getenv("DDBG_CUDA_DRIVER")); }
 
+bool WantsPython() {
+  const char* value = getenv("DDBG_PYTHON");
+  return !value || !*value || !IsOff(value);
+}
+
 PluginMode ReadPluginMode() {
   const char* value = getenv("DDBG_NCCL_PLUGIN");
   if (!value || !*value) return PluginMode::kNotSaid;
@@ -101,6 +116,8 @@ Settings ReadSettings() {
   settings.nccl_plugin = ReadPluginMode();
   SayIfWrong(getenv("DDBG_NCCL_PLUGIN"), settings.nccl_plugin);
   settings.budget_bytes = ParseBudget(getenv("DDBG_BUDGET"), settings.budget_bytes);
+  settings.telemetry = ParseTelemetry(getenv("DDBG_TELEMETRY"));
+  SayIfPythonIsWrong(getenv("DDBG_PYTHON"));
   settings.cuda_driver = ParseOn(getenv("DDBG_CUDA_DRIVER"), "DDBG_CUDA_DRIVER");
   settings.gpu_completion = ParseOn(getenv("DDBG_GPU_COMPLETION"), "DDBG_GPU_COMPLETION");
   const char* timing = getenv("DDBG_KERNEL_TIMING");

@@ -17,6 +17,7 @@ struct Settings {
   bool cuda_driver = false;
   PluginMode nccl_plugin = PluginMode::kNotSaid;
   bool gpu_completion = false;
+  bool telemetry = true;
   char kernel_timing[256] = "";               // "": no kernel is timed
   uint64_t budget_bytes = uint64_t{1} << 30;  // of the trace; 0: no limit
   char dir[PATH_MAX] = "";                    // absolute
@@ -33,6 +34,9 @@ bool IsSwitchedOff();
 
 // DDBG_CUDA_DRIVER=1? As cheap, and silent: needed before there is a recorder.
 bool WantsCudaDriver();
+
+// Not DDBG_PYTHON=0? The same.
+bool WantsPython();
 
 // DDBG_NCCL_PLUGIN. Asked before there are settings, too.
 PluginMode ReadPluginMode();

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "shim/nccl/library.h"
 #include "shim/nccl/plugin/abi.h"
 #include "shim/nccl/plugin/exports.h"
+#include "shim/recorder/environment.h"
 #include "shim/recorder/settings.h"
 
 namespace ddbg::shim::nccl::plugin {
@@ -35,19 +34,6 @@ bool OwnPath(char (&path)[PATH_MAX]) {
   return dladdr(&g_others, &info) && info.dli_fname && realpath(info.dli_fname, path);
 }
 
-// Not by setenv: a program may have its own (bash does), which does not work before main.
-bool AddToEnvironment(char* entry) {
-  size_t count = 0;
-  while (environ && environ[count]) ++count;
-  void* memory = mmap(nullptr, (count + 2) * sizeof(char*), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  char** list = static_cast<char**>(memory);
-  if (count) memcpy(list, environ, count * sizeof(char*));
-  list[count] = entry;
-  environ = list;
-  return true;
-}
-
 [[gnu::constructor]] void Offer() {
   char path[PATH_MAX];
   if (!IsSwitchedOn() || getenv(kVariable)) return;
@@ -55,7 +41,7 @@ bool AddToEnvironment(char* entry) {
   strcpy(g_entry, kVariable);
   strcat(g_entry, "=");
   strcat(g_entry, by_path ? path : "STATIC_PLUGIN");
-  AddToEnvironment(g_entry);
+  PutIntoEnvironment(g_entry);
 }
 
 // Ours is named because the switch says so: what NCCL would have found by itself is still to be used.

@@ -1,0 +1,108 @@
+"""How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line)"; number 1: it ends
+the main thread, 0: another thread), and "gc" for a collection of over a millisecond (number: generation)."""
+import gc
+import os
+import sys
+import threading
+import time
+
+from . import marks
+from .hooks import Hook
+from .process import may_speak, process
+
+_LONG_NS = 1000000
+_OWN = os.path.dirname(os.path.abspath(__file__))
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
+
+
+def _is_own(traceback):
+    return traceback.tb_frame.f_code.co_filename.startswith(_OWN)
+
+
+def _without_own(traceback):
+    """The traceback as it would be without the bridge."""
+    while traceback is not None and _is_own(traceback):
+        traceback = traceback.tb_next
+    at = traceback
+    while at is not None:
+        while at.tb_next is not None and _is_own(at.tb_next):
+            at.tb_next = at.tb_next.tb_next
+        at = at.tb_next
+    return traceback
+
+
+def _place(traceback):
+    """The innermost line of the program's own, else the innermost one."""
+    best = None
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if best is None or not any(part in file for part in _LIBRARIES) or any(part in best for part in _LIBRARIES):
+            best = "%s:%d" % (file, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return best or "?"
+
+
+def _tell(kind, error, traceback, ends_main):
+    message = str(error).strip().partition("\n")[0]
+    place = " (%s)" % _place(traceback)
+    room = 511 - len(place.encode("utf-8", "replace"))
+    text = ("%s: %s" % (kind.__name__, message) if message else kind.__name__).encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+    marks.event("exception", text + place, ends_main)
+
+
+def _chained(error, seen):
+    """Tracebacks of what it was raised from are printed with it."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    error.__traceback__ = _without_own(error.__traceback__)
+    _chained(error.__cause__, seen)
+    _chained(error.__context__, seen)
+
+
+def _exceptions():
+    hook = Hook("exceptions")
+    before, before_thread = sys.excepthook, threading.excepthook
+
+    def excepthook(kind, error, traceback):
+        try:
+            traceback = _without_own(traceback)
+            _chained(error, set())
+            if may_speak() and not issubclass(kind, KeyboardInterrupt):
+                _tell(kind, error, traceback, 1)
+        except Exception:
+            hook.failed()
+        before(kind, error, traceback)
+
+    def thread_excepthook(args):
+        try:
+            if args.exc_type is not SystemExit and process.active:
+                _chained(args.exc_value, set())
+                _tell(args.exc_type, args.exc_value, args.exc_traceback, 0)
+        except Exception:
+            hook.failed()
+        before_thread(args)
+
+    sys.excepthook = excepthook
+    threading.excepthook = thread_excepthook
+
+
+def _collections():
+    started = 0
+    clock = time.monotonic_ns
+
+    def collected(phase, info):
+        nonlocal started
+        if phase == "start":
+            started = clock()
+            return
+        took = clock() - started
+        if took > _LONG_NS and process.active:
+            marks.event("gc", "", info["generation"], took)
+
+    gc.callbacks.append(collected)
+
+
+def install(torch):
+    _exceptions()
+    _collections()

@@ -1,0 +1,56 @@
+"""Reached through an entry in PYTHONPATH that libddbg.so makes. Leads to the bridge when PyTorch is imported; until then it is
+one comparison at each import, and the program sees sys.path, os.environ, sys.modules and its own sitecustomize as without."""
+import os
+import sys
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def _is_here(entry):
+    return isinstance(entry, str) and os.path.abspath(entry) == _FOLDER
+
+
+def _take_entry_out():
+    """As before main; a child of this program gets the entry anew if libddbg.so is preloaded there."""
+    sys.path[:] = [entry for entry in sys.path if not _is_here(entry)]
+    if "PYTHONPATH" not in os.environ:
+        return
+    entries = os.environ["PYTHONPATH"].split(os.pathsep)
+    others = [entry for entry in entries if not entry or not _is_here(entry)]
+    if others:
+        os.environ["PYTHONPATH"] = os.pathsep.join(others)
+    else:
+        os.environ.pop("PYTHONPATH", None)
+
+
+class _Watch:
+    """Waits in sys.meta_path for the first import of PyTorch; nothing else is imported before."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(_Watch)
+        try:
+            from importlib.util import module_from_spec, spec_from_file_location
+            place = os.path.join(_FOLDER, "ddbg_bridge")
+            spec = spec_from_file_location("ddbg_bridge", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
+            sys.modules["ddbg_bridge"] = bridge = module_from_spec(spec)
+            spec.loader.exec_module(bridge)
+            return bridge.watch(name, path, target)
+        except Exception:
+            sys.modules.pop("ddbg_bridge", None)
+        return None
+
+
+try:
+    _take_entry_out()
+    if os.environ.get("DDBG") not in ("0", "off") and os.environ.get("DDBG_PYTHON") not in ("0", "off"):
+        sys.meta_path.insert(0, _Watch)
+except Exception:  # the program comes first
+    pass
+
+# The next one, as Python would find it; its exceptions are Python's to report. Where there is none, this module must seem
+# not to have been there either, which `site` takes from an ImportError with this name.
+del sys.modules["sitecustomize"]
+import sitecustomize  # noqa: E402,F401
