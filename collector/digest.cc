@@ -71,6 +71,7 @@ void Digest::AddPacket(const PacketView& packet) {
     }
     case Body::kDefinitions: definitions_.append(packet.whole); return;
     case Body::kModules: modules_ = packet.whole; return;
+    case Body::kPlacement: placement_ = packet.whole; return;
     case Body::kClock: {
       proto::ClockPoint point;
       if (!Parse(packet, &point) || point.monotonic_ns() - last_point_ns_ < kClockPointsApartNs) return;
@@ -79,6 +80,7 @@ void Digest::AddPacket(const PacketView& packet) {
       return;
     }
     case Body::kNote:
+    case Body::kClockStep:
     case Body::kEnd: notes_.append(packet.whole); return;
     case Body::kBatch:
     case Body::kKept: {
@@ -96,7 +98,7 @@ void Digest::AddPacket(const PacketView& packet) {
       if (Parse(packet, &dropped)) AddDropped(dropped);
       return;
     }
-    default: return;  // open calls: later ones say the same
+    default: return;  // open calls: later ones say the same; samples: of interest for as long as the calls beside them
   }
 }
 
@@ -238,6 +240,7 @@ void Digest::AddDropped(const proto::Dropped& d) {
 Result<void> Digest::Write(const WriteChunk& write) const {
   Result<void> done = write(process_, 0, 0);
   if (done && !modules_.empty()) done = write(modules_, 0, 0);
+  if (done && !placement_.empty()) done = write(placement_, 0, 0);
   if (done) done = WriteInParts(definitions_, write);
   if (done) done = WriteInParts(notes_, write);
   if (done) done = WriteKept(write);

@@ -82,6 +82,7 @@ class Digest {
   std::string process_;  // Chunks of whole packets
   std::string definitions_;
   std::string modules_;
+  std::string placement_;
   std::string notes_;
   std::vector<Kept> kept_;
   std::unordered_map<uint64_t, Kept> pending_;  // operations that are not over, by number

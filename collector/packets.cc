@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <protozero/pbf_writer.hpp>
-
 #include "proto/batch_encoder.h"
 #include "proto/clock_ticks.h"
 #include "proto/host_clock.h"
@@ -15,15 +13,6 @@ using protozero::pbf_writer;
 
 // Field numbers of Packet's body in ddbg.proto.
 enum : uint32_t { kProcess = 1, kEnd = 6, kNote = 7, kClock = 8 };
-
-// write(pbf_writer&) fills the body of one packet.
-template <class Write>
-void AppendPacket(uint32_t body, std::string* chunk, Write write) {
-  pbf_writer writer{*chunk};
-  pbf_writer packet{writer, 1};
-  pbf_writer message{packet, body};
-  write(message);
-}
 
 }  // namespace
 
@@ -38,37 +27,38 @@ void AppendNote(NoteKind kind, std::string_view text, std::string* chunk) {
 namespace {
 
 struct Instant {
-  int64_t monotonic_ns = 0;
+  int64_t monotonic_ns = 0, realtime_ns = 0;
   uint64_t ticks = 0;
 };
 
-// Of the process's counter and our clock at one instant: the tightest of a few tries.
+// Of the process's counter and our clocks at one instant: the tightest of a few tries.
 Instant BothNow(ClockKind kind) {
   Instant best;
   uint64_t best_width = UINT64_MAX;
   for (int i = 0; i < 5; ++i) {
     uint64_t before = ReadTicks(kind);
-    int64_t now = HostMonotonicNs();
+    int64_t now = HostMonotonicNs(), realtime = RealtimeNs();
     uint64_t width = ReadTicks(kind) - before;
     if (width >= best_width) continue;
     best_width = width;
-    best = {now, before + width / 2};
+    best = {now, realtime, before + width / 2};
   }
   return best;
 }
 
 }  // namespace
 
-void AppendClockPoint(const RegionHeader& header, std::string* chunk) {
+bool AppendClockPoint(const RegionHeader& header, std::string* chunk) {
   ClockKind kind = header.clock_kind;
   Instant now = BothNow(kind);
   bool counts = kind == ClockKind::kTsc || kind == ClockKind::kCntvct;
   bool calibrated = counts && header.clock_ns_per_tick_bits.load(std::memory_order_relaxed) != 0;
   AppendPacket(kClock, chunk, [&](pbf_writer& point) {
     point.add_sint64(1, now.monotonic_ns);
-    point.add_sint64(2, RealtimeNs());
+    point.add_sint64(2, now.realtime_ns);
     if (calibrated) point.add_sint64(3, MakeTickMapper(header).Ns(now.ticks));
   });
+  return calibrated || !counts;
 }
 
 void AppendProcessEnd(const ProcessEnding& ending, const EndFacts& facts, std::string* chunk) {

@@ -3,12 +3,25 @@
 
 #include <array>
 #include <cstdint>
+#include <protozero/pbf_writer.hpp>
 #include <string>
 #include <string_view>
 
 #include "proto/ring_layout.h"
 
 namespace ddbg::collector {
+
+// Field numbers of Packet's body in ddbg.proto, of telemetry.
+enum : uint32_t { kSamplesPacket = 20, kClockStepPacket = 21, kPlacementPacket = 22 };
+
+// write(pbf_writer&) fills the body of one packet.
+template <class Write>
+void AppendPacket(uint32_t body, std::string* chunk, Write write) {
+  protozero::pbf_writer writer{*chunk};
+  protozero::pbf_writer packet{writer, 1};
+  protozero::pbf_writer message{packet, body};
+  write(message);
+}
 
 enum class NoteKind : int32_t {  // Note.Kind in ddbg.proto
   kOther = 0,
@@ -25,8 +38,8 @@ enum class NoteKind : int32_t {  // Note.Kind in ddbg.proto
 // Stamped with the host's CLOCK_MONOTONIC now.
 void AppendNote(NoteKind kind, std::string_view text, std::string* chunk);
 
-// Both clocks now, and what a process with this region takes it for.
-void AppendClockPoint(const RegionHeader& header, std::string* chunk);
+// Both clocks now, and what a process with this region takes it for; false: it has not measured its counter yet.
+bool AppendClockPoint(const RegionHeader& header, std::string* chunk);
 
 struct ProcessEnding {
   enum class How : int32_t { kUnknown = 0, kExited = 1, kSignaled = 2, kGone = 3 };  // ProcessEnd.How

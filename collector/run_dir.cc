@@ -55,12 +55,28 @@ std::string PathComponent(const std::string& name) {
 
 void RunDir::Note(NoteKind kind, std::string_view text) {
   AppendNote(kind, text, &unwritten_);
-  if (node_file_.Append(unwritten_, 0, 0) || unwritten_.size() > kMaxUnwritten) unwritten_.clear();
+  bool written = node_file_ && node_file_->Append(unwritten_, 0, 0);
+  if (written || unwritten_.size() > kMaxUnwritten) unwritten_.clear();
 }
 
-Result<TraceWriter> RunDirs::OpenNodeFile(const std::string& directory, const SelfDescription& self) {
-  std::string process;
-  AppendOwnProcess(self, &process);
+void RunDir::Append(std::string_view packets, int64_t t_min, int64_t t_max) {
+  if (!node_file_) return;
+  if (node_file_->Append(packets, t_min, t_max)) TurnOverIfLarge();
+}
+
+// As a process's file does (TraceSink).
+void RunDir::TurnOverIfLarge() {
+  uint64_t most = PartBytes(budget_);
+  if (most == 0 || node_file_->bytes() < most) return;
+  std::string path = node_file_->path();
+  node_file_.reset();
+  if (MakePart(path)) budgets_->Look(path, budget_);
+  Result<TraceWriter> next = TraceWriter::Create(path, node_process_);
+  if (!next) next = TraceWriter::Resume(path);
+  if (next) node_file_ = std::move(*next);
+}
+
+Result<TraceWriter> RunDirs::OpenNodeFile(const std::string& directory, const std::string& process) {
   std::string base = directory + "/node-" + PathComponent(host_);
   std::string path = base + ".ddbg";
   Result<TraceWriter> writer = TraceWriter::Create(path, process);
@@ -73,8 +89,8 @@ Result<TraceWriter> RunDirs::OpenNodeFile(const std::string& directory, const Se
   return writer;
 }
 
-Result<std::shared_ptr<RunDir>> RunDirs::Open(const std::string& trace_dir, const std::string& run_id,
-                                              uint32_t attempt) {
+Result<std::shared_ptr<RunDir>> RunDirs::Open(const std::string& trace_dir, const std::string& run_id, uint32_t attempt,
+                                              uint64_t budget) {
   std::string run = PathComponent(run_id);
   std::string path = trace_dir + "/" + run + "/a" + std::to_string(attempt);
   std::weak_ptr<RunDir>& known = open_[path];
@@ -83,10 +99,13 @@ Result<std::shared_ptr<RunDir>> RunDirs::Open(const std::string& trace_dir, cons
   Result<bool> made = MakeDirectories(path);
   if (!made) return made.error();
   if (*made) PointLatestAt(trace_dir, run);
-  Result<TraceWriter> node_file = OpenNodeFile(path, {run_id, attempt, host_, trace_dir});
+  std::string process;
+  AppendOwnProcess({run_id, attempt, host_, trace_dir}, &process);
+  Result<TraceWriter> node_file = OpenNodeFile(path, process);
   if (!node_file) return node_file.error();
   auto run_dir = std::make_shared<RunDir>(path, std::move(*node_file),
-                                          log_.AddFile(path + "/collector-" + PathComponent(host_) + ".log"));
+                                          log_.AddFile(path + "/collector-" + PathComponent(host_) + ".log"),
+                                          std::move(process), budget, &budgets_);
   known = run_dir;
   run_dir->Note(NoteKind::kCollectorStarted, "ddbg-collector " DDBG_VERSION ", pid " + std::to_string(getpid()));
   return run_dir;
@@ -96,6 +115,19 @@ void RunDirs::NoteAll(NoteKind kind, std::string_view text) {
   for (auto& [path, known] : open_) {
     if (std::shared_ptr<RunDir> open = known.lock()) open->Note(kind, text);
   }
+}
+
+void RunDirs::AppendToAll(std::string_view packets, int64_t t_min, int64_t t_max) {
+  for (auto& [path, known] : open_) {
+    if (std::shared_ptr<RunDir> open = known.lock()) open->Append(packets, t_min, t_max);
+  }
+}
+
+std::vector<std::string> RunDirs::OpenPaths() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, known] : open_)
+    if (!known.expired()) paths.push_back(path);
+  return paths;
 }
 
 }  // namespace ddbg::collector

@@ -43,8 +43,9 @@ void RaiseDescriptorLimit() {
 Server::Server(ListenSocket socket, const Options& options)
     : idle_seconds_(options.idle_seconds),
       log_(options.log_level, options.foreground),
-      run_dirs_(log_, HostName()),
       budgets_([this](std::string text) { asio::post(io_, [this, text] { log_->warn("{}", text); }); }),
+      run_dirs_(log_, HostName(), budgets_),
+      telemetry_(io_, run_dirs_),
       listen_socket_(std::move(socket)),
       listener_(io_, fcntl(listen_socket_.fd(), F_DUPFD_CLOEXEC, 0)),
       signals_(io_, SIGTERM, SIGINT),
@@ -145,7 +146,7 @@ void Server::StartSession(std::shared_ptr<Connection> connection, Hello hello, s
     });
   };
   session = std::make_shared<Session>(
-      io_, Node{log_, run_dirs_, budgets_}, std::move(hello), std::string(hello_chunk), std::move(region),
+      io_, Node{log_, run_dirs_, budgets_, telemetry_}, std::move(hello), std::string(hello_chunk), std::move(region),
       std::move(connection->peer()), [this](const Session& one) { return LookAtPeers(one); }, finished);
   session->Start(std::move(connection));
 }

@@ -55,8 +55,9 @@ class Server final : public ConnectionOwner {
   asio::io_context io_;
   double idle_seconds_;
   Log log_;
-  RunDirs run_dirs_;
   BudgetKeeper budgets_;
+  RunDirs run_dirs_;
+  NodeTelemetry telemetry_;
   ListenSocket listen_socket_;
   asio::posix::stream_descriptor listener_;  // a duplicate of listen_socket_'s
   asio::signal_set signals_;

@@ -7,9 +7,9 @@
 namespace ddbg::collector {
 namespace {
 
-// A frame is written at this size or age, whichever comes first: with what the sender waits, everything is on disk within
-// half a second. Writing more often takes the cores of jobs that use them all, and saves nothing, since the region keeps
-// what is not written.
+// A frame is written at this size or age, whichever comes first: with what the sender waits, everything is on disk
+// within half a second. Writing more often takes the cores of jobs that use them all, and saves nothing, since the
+// region keeps what is not written.
 constexpr size_t kFlushBytes = 256 << 10;
 constexpr std::chrono::milliseconds kFlushAge{250};
 
@@ -53,6 +53,8 @@ void Session::Start(std::shared_ptr<Connection> connection) {
   node_.log->info("{}, connected", who);
   sink_.NoteForNode(NoteKind::kClientConnected, who);
   AddClockPointIfDue();
+  if (hello_.telemetry) telemetry_.emplace(node_.telemetry, region_.region(), watch_.pid());
+  AddSamplesIfDue();
   Flush();
   connection_->Accept();
   watch_.OnEnd([weak = weak_from_this()] {
@@ -186,6 +188,8 @@ std::optional<ProcessEnding> Session::HowItEnded() const {
 void Session::AddProcessEnd(const ProcessEnding& ending) {
   const Region& region = region_.region();
   bool abort_called = region.header()->abort_seen.load(std::memory_order_relaxed) != 0;
+  if (telemetry_) telemetry_->End(ended_ns_, &sink_.pending());
+  telemetry_.reset();
   AppendProcessEnd(ending, {ended_ns_, abort_called, SumLost(region), peers_}, &sink_.pending().bytes);
   sink_.pending().Cover(ended_ns_, ended_ns_);
   end_added_ = true;
@@ -210,6 +214,7 @@ void Session::Finish() {
   finished_ = true;
   tick_timer_.cancel();
   flush_timer_.cancel();
+  telemetry_.reset();
   on_finished_();
 }
 
@@ -224,6 +229,7 @@ void Session::Stop() {
   } else if (ReadToEnd() && !end_added_) {
     AddProcessEnd(HowItEnded().value_or(EndingFromExitRecord(region_.region())));
   }
+  if (telemetry_) telemetry_->End(0, &sink_.pending());
   Note(NoteKind::kCollectorStopped, "the collector was told to end");
   sink_.FlushNow();
 }
@@ -249,6 +255,7 @@ void Session::OnTick() {
   if (!sink_.full()) {
     AddLongOpenCalls();
     AddClockPointIfDue();
+    AddSamplesIfDue();
   }
   if (!sink_.writable()) Flush();
   TickIn(connection_ == nullptr ? kDetachedTickMs : kTickMs);
@@ -284,10 +291,17 @@ void Session::AddLongOpenCalls() {
 
 void Session::AddClockPointIfDue() {
   int64_t now = HostMonotonicNs();
-  if (clock_point_ns_ != 0 && now - clock_point_ns_ < kClockPointNs) return;
+  // A short run has the first point only, and that one is to say all, which a process can after 50 ms.
+  int64_t apart_ns = early_clock_points_ > 0 ? kTickMs * 1'000'000 : kClockPointNs;
+  if (clock_point_ns_ != 0 && now - clock_point_ns_ < apart_ns) return;
   clock_point_ns_ = now;
-  AppendClockPoint(*region_.region().header(), &sink_.pending().bytes);
+  bool whole = AppendClockPoint(*region_.region().header(), &sink_.pending().bytes);
+  early_clock_points_ = whole ? 0 : early_clock_points_ - 1;
   AfterTaking();
+}
+
+void Session::AddSamplesIfDue() {
+  if (telemetry_ && ended_ns_ == 0 && telemetry_->Tick(&sink_.pending())) AfterTaking();
 }
 
 // ---- To the file --------------------------------------------------------------------------------------------------

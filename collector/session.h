@@ -18,6 +18,7 @@
 #include "collector/client_region.h"
 #include "collector/connection.h"
 #include "collector/lane_intake.h"
+#include "collector/node/process_telemetry.h"
 #include "collector/process_watch.h"
 #include "collector/trace_sink.h"
 
@@ -70,6 +71,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   void TickIn(int64_t ms);
   void AddLongOpenCalls();
   void AddClockPointIfDue();
+  void AddSamplesIfDue();
   void NoteIfDetached();
 
   void AfterTaking();
@@ -84,6 +86,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   ProcessWatch watch_;
   LaneIntake intake_;
   TraceSink sink_;
+  std::optional<ProcessTelemetry> telemetry_;
   std::function<PeersSeen(const Session&)> look_at_peers_;
   std::function<void()> on_finished_;
   std::shared_ptr<Connection> connection_;  // null: detached or ending
@@ -93,10 +96,11 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   SeenOpen seen_open_[kMaxThreads];
   uint64_t received_bytes_ = 0;
   int64_t clock_point_ns_ = 0;
-  int64_t detached_ns_ = 0;  // since when; 0: is not, or has been noted
-  int64_t sign_ns_ = 0;      // when it was first seen that the process may be ending: its socket closed, or more
-  PeersSeen peers_;          // at that time
-  int64_t ended_ns_ = 0;     // 0: the process runs
+  int early_clock_points_ = 4;  // until one is whole
+  int64_t detached_ns_ = 0;     // since when; 0: is not, or has been noted
+  int64_t sign_ns_ = 0;         // when it was first seen that the process may be ending: its socket closed, or more
+  PeersSeen peers_;             // at that time
+  int64_t ended_ns_ = 0;        // 0: the process runs
   std::optional<ProcessEnding> seen_ending_;
   bool ending_ = false;
   bool drained_ = false;

@@ -30,7 +30,8 @@ bool TraceSink::full() const { return pending_.bytes.size() > kMaxPending; }
 
 bool TraceSink::Open() {
   last_try_ns_ = HostMonotonicNs();
-  Result<std::shared_ptr<RunDir>> run_dir = node_.run_dirs.Open(hello_.trace_dir, hello_.run_id, hello_.attempt);
+  Result<std::shared_ptr<RunDir>> run_dir =
+      node_.run_dirs.Open(hello_.trace_dir, hello_.run_id, hello_.attempt, hello_.budget_bytes);
   if (!run_dir) {
     Failed(run_dir.error());
     return false;

@@ -10,6 +10,7 @@
 
 #include "collector/budget.h"
 #include "collector/log.h"
+#include "collector/node/node_telemetry.h"
 #include "collector/pending_chunk.h"
 #include "collector/rank_file.h"
 #include "collector/run_dir.h"
@@ -22,6 +23,7 @@ struct Node {
   Log& log;
   RunDirs& run_dirs;
   BudgetKeeper& budgets;
+  NodeTelemetry& telemetry;
 };
 
 class TraceSink {

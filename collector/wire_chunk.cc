@@ -50,6 +50,7 @@ void SetHelloNumber(Hello* hello, uint32_t tag, Varint field) {
     case 11: hello->pid = field.s32(); break;
     case 20: hello->start_monotonic_ns = field.s64(); break;
     case 27: hello->budget_bytes = field.value; break;
+    case 28: hello->telemetry = field.value == 0; break;
   }
 }
 

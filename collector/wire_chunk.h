@@ -55,6 +55,7 @@ struct Hello {
   int64_t start_monotonic_ns = 0;
   std::string trace_dir;
   uint64_t budget_bytes = 0;  // of its files; 0: no limit
+  bool telemetry = true;
 
   // True if both are of one process: a process that connects again, not another one of its rank.
   bool SameProcess(const Hello& other) const {
