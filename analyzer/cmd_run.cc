@@ -8,16 +8,16 @@
 #include <optional>
 
 #include "analyzer/command.h"
-#include "analyzer/diagnose.h"
-#include "analyzer/hang_watch.h"
-#include "analyzer/job.h"
-#include "analyzer/launch.h"
-#include "analyzer/program_check.h"
+#include "analyzer/launch/hang_watch.h"
+#include "analyzer/launch/job.h"
+#include "analyzer/launch/launch.h"
+#include "analyzer/launch/program_check.h"
+#include "analyzer/load/run_dirs.h"
+#include "analyzer/load/run_id.h"
+#include "analyzer/load/settle.h"
+#include "analyzer/model/switches.h"
 #include "analyzer/render/diagnosis.h"
-#include "analyzer/run_dirs.h"
-#include "analyzer/run_id.h"
-#include "analyzer/settle.h"
-#include "analyzer/switches.h"
+#include "analyzer/verdict/diagnose.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -54,7 +54,9 @@ std::string WhyNothingWasTraced(const RunOptions& options, const Environment& en
 
 void Print(const Run& run, const Diagnosis& diagnosis) {
   Output out(stderr);
-  PrintDiagnosisText(run, diagnosis, out);
+  LoadedPlaybooks loaded = LoadPlaybooks("");
+  for (const std::string& trouble : loaded.troubles) Say(trouble);
+  PrintDiagnosisText(run, diagnosis, loaded.playbooks, EarlierAttempts(run.dir), out);
 }
 
 void TellVerdict(const Run& run) {

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/exit_code.h"
+#include "analyzer/model/exit_code.h"
 #include "proto/result.h"
 
 namespace ddbg::analyzer {
+
+struct SelectionText;
 
 // Returns the exit code of the process.
 using Action = std::function<int()>;
@@ -28,10 +30,20 @@ struct Command {
   bool takes_command = false;  // allows `--` and words that are no options
 };
 
+// The options by which a command is about a part of a run (selection.h).
+void AddSelection(CLI::App& app, SelectionText* text);
+
 Action DeclareRun(const Declaration& declaration);
 Action DeclareDiagnose(const Declaration& declaration);
+Action DeclareDiff(const Declaration& declaration);
 Action DeclareInfo(const Declaration& declaration);
+Action DeclareEnv(const Declaration& declaration);
 Action DeclareEvents(const Declaration& declaration);
+Action DeclareSteps(const Declaration& declaration);
+Action DeclareSkew(const Declaration& declaration);
+Action DeclarePlaybook(const Declaration& declaration);
+Action DeclareExport(const Declaration& declaration);
+Action DeclareStacks(const Declaration& declaration);
 
 // Prints "ddbg: " and the sentence on stderr, and returns `code`: the one way commands fail.
 int Fail(const std::string& sentence, ExitCode code);

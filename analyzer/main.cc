@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <exception>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "analyzer/command.h"
+#include "analyzer/render/terminal.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -16,6 +18,13 @@ constexpr Command kCommands[] = {
     {"diagnose", "Name the first bad event of a run", DeclareDiagnose},
     {"info", "Show what was recorded: ranks, hosts, losses, how each process ended", DeclareInfo},
     {"events", "Print the recorded calls in order of time", DeclareEvents},
+    {"steps", "Show what the time of each step went into, by rank", DeclareSteps},
+    {"skew", "Show how far apart ranks enter their collectives, by call, step and rank", DeclareSkew},
+    {"playbook", "Show what to do about a kind of anomaly, or list all", DeclarePlaybook},
+    {"export", "Write a run for other tools: Perfetto, CSV or JSON lines", DeclareExport},
+    {"stacks", "Show where the ranks are: their stacks, merged into one tree", DeclareStacks},
+    {"env", "Show what differs between ranks, or between two runs, of environment and libraries", DeclareEnv},
+    {"diff", "Compare a good and a bad run: first structural difference, what became slower", DeclareDiff},
 };
 
 // `ddbg help CMD` is `ddbg CMD --help`, `ddbg help` is `ddbg --help`.
@@ -44,6 +53,17 @@ std::vector<std::string> SplitAtDashes(std::vector<std::string>* words) {
   return after;
 }
 
+// Before or behind the command's name.
+void AddColorOption(CLI::App& app) {
+  static const std::map<std::string, ColorMode> kModes = {
+      {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
+  app.add_option_function<std::string>(
+         "--color", [](const std::string& mode) { Terminal::SetColorMode(kModes.at(mode)); },
+         "Colours in text: auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
 int Answer(const CLI::App& app, const CLI::ParseError& answer) {
   if (answer.get_exit_code() == 0) return app.exit(answer);  // --help and --version
   return Fail(std::string(answer.what()) + " (see ddbg --help)", kExitUsage);
@@ -55,10 +75,11 @@ int Main(std::vector<std::string> words) {
   CLI::App app{"ddbg finds the first bad event of a distributed job.", "ddbg"};
   app.set_version_flag("--version", "ddbg " DDBG_VERSION);
   app.require_subcommand(1);
+  AddColorOption(app);
   Action action;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    if (command.takes_command) sub->prefix_command();
+    command.takes_command ? sub->prefix_command() : sub->fallthrough();
     Action declared = command.declare({*sub, after_dashes});
     sub->callback([&action, declared] { action = declared; });
   }

@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "analyzer/describe.h"
+#include "analyzer/context/waits.h"
 #include "analyzer/find/odd_settings.h"
-#include "analyzer/waits.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -43,7 +43,7 @@ class DeviceStallRule {
     size_t process = kNoIndex, call = kNoIndex;
   };
 
-  int64_t Start(const Suspect& suspect) const { return context_.call(suspect.process, suspect.call).start_ns; }
+  int64_t Start(const Suspect& suspect) const { return context_.StartNs(suspect.process, suspect.call); }
 
   bool AnyStuck() const {
     const Replay& replay = context_.replay;
@@ -85,8 +85,9 @@ class DeviceStallRule {
 
   double LongestWaitBefore(size_t process) const {
     int64_t longest = 0;
+    int64_t until_ns = context_.timeline.Back(process, horizon_ns_);
     for (const Call& call : context_.process(process).calls) {
-      if (!IsCuda(call) || call.open() || IsPoll(call) || call.start_ns + call.duration_ns > horizon_ns_) continue;
+      if (!IsCuda(call) || call.open() || IsPoll(call) || call.start_ns + call.duration_ns > until_ns) continue;
       longest = std::max(longest, call.duration_ns);
     }
     return Seconds(longest);
@@ -146,8 +147,7 @@ class DeviceStallRule {
     for (const Member& member : GroupOf(suspect)->members) {
       const Situation& s = context_.situation(member.process);
       if (s.open_call != kNoIndex || s.gave_up || s.last_call == kNoIndex) continue;
-      const Call& last = context_.call(member.process, s.last_call);
-      double idle = Seconds(horizon_ns_ - last.start_ns - last.duration_ns);
+      double idle = Seconds(horizon_ns_ - context_.EndNs(member.process, s.last_call));
       if (idle < kNoProgressSeconds && !context_.situations.hang_ended()) return false;
     }
     return true;
@@ -253,14 +253,29 @@ class DeviceStallRule {
     std::vector<size_t> processes;
     for (const Member& member : group.members) processes.push_back(member.process);
     std::vector<int32_t> odd;
-    for (const OddSetting& setting : OddSettings(context_, processes)) {
+    for (const OddSetting& setting : OddSettings(context_, processes, SettingReader::kNccl)) {
       finding->evidence.insert(finding->evidence.begin(), setting.sentence);
       if (odd.empty()) odd = setting.ranks;
       if (odd != setting.ranks) return;  // several stories: nobody in particular
     }
     if (odd.empty()) return;
     finding->culprit_ranks = odd;
+    ShowAt(group, odd[0], &finding->first);
     finding->summary += fmt::format(" {} differs: {}.", RankList(odd), finding->evidence.front());
+  }
+
+  // The same operation, as that rank called it.
+  void ShowAt(const CommGroup& group, int32_t rank, BadEvent* first) const {
+    for (const Member& member : group.members) {
+      size_t call = first->seq < 0 ? kNoIndex : member.At(static_cast<size_t>(first->seq));
+      if (context_.rank(member.process) != rank || call == kNoIndex) continue;
+      BadEvent own = context_.Event(member.process, call);
+      own.field = first->field;
+      own.expected = first->expected;
+      own.actual = first->actual;
+      *first = own;
+      return;
+    }
   }
 
   // A kernel of the program on the same stream may be what does not end.

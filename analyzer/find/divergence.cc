@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "analyzer/call_fields.h"
-#include "analyzer/describe.h"
 #include "analyzer/find/shift.h"
+#include "analyzer/model/call_fields.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -16,8 +16,7 @@ namespace {
 size_t FirstKnown(const CommGroup& group) {
   size_t first = 0;
   for (const Member& member : group.members) {
-    auto known = std::find_if(member.calls.begin(), member.calls.end(), [](size_t call) { return call != kNoIndex; });
-    if (known != member.calls.end()) first = std::max<size_t>(first, known - member.calls.begin());
+    if (member.calls.first() < member.calls.size()) first = std::max(first, member.calls.first());
   }
   return first;
 }
@@ -32,15 +31,26 @@ uint64_t ArgumentsOf(const Context& context, size_t process, const Call& call) {
   return std::hash<std::string>()(text) | 1;
 }
 
-std::vector<Step> Path(Context& context, const Member& member, size_t from) {
-  std::vector<Step> path;
+PathCall StepOf(Context& context, size_t process, size_t call) {
+  const Call& c = context.call(process, call);
+  return {c.call, context.Place(process, c.stack), ArgumentsOf(context, process, c)};
+}
+
+std::vector<PathCall> Path(Context& context, const Member& member, size_t from) {
+  std::vector<PathCall> path;
   for (size_t seq = from; seq < member.calls.size(); ++seq) {
     size_t call = member.calls[seq];
     if (call == kNoIndex) return path;  // lost: what follows cannot be placed
-    const Call& c = context.call(member.process, call);
-    path.push_back({c.call, context.Site(member.process, c.stack), ArgumentsOf(context, member.process, c)});
+    path.push_back(StepOf(context, member.process, call));
   }
   return path;
+}
+
+// Are all its calls in the trace, from `from` to `at`?
+bool IsKnownUntil(const Member& member, size_t from, size_t at) {
+  for (size_t seq = from; seq <= at; ++seq)
+    if (member.At(seq) == kNoIndex) return false;
+  return true;
 }
 
 const Member* MemberOfRank(const Context& context, const CommGroup& group, int32_t rank) {
@@ -81,16 +91,15 @@ struct Parting {
 Parting VoteAt(Context& context, const CommGroup& group, const Member& left, const Member& right, const Shift& shift,
                size_t from) {
   Parting parting{&left, &right, {}, {}, group.size - std::min<size_t>(group.size, group.members.size()), shift};
-  size_t at = shift.at - from;
-  Step to_left = Path(context, left, from)[at], to_right = Path(context, right, from)[at];
+  PathCall to_left = StepOf(context, left.process, left.At(shift.at));
+  PathCall to_right = StepOf(context, right.process, right.At(shift.at));
   for (const Member& member : group.members) {
-    std::vector<Step> path = Path(context, member, from);
-    if (path.size() <= at) {
+    if (!IsKnownUntil(member, from, shift.at)) {
       ++parting.unknown;
       continue;
     }
-    const Step& step = path[at];
-    auto is = [&](const Step& other) {
+    PathCall step = StepOf(context, member.process, member.At(shift.at));
+    auto is = [&](const PathCall& other) {
       return step.call == other.call && step.site == other.site && step.arguments == other.arguments;
     };
     if (is(to_left))
@@ -111,7 +120,7 @@ void Move(Context& context, const Parting& parting, Finding* finding) {
   std::string name = CallName(context.process(process), context.call(process, own));
   std::string peer_name = CallName(context.process(peer), context.call(peer, theirs));
   bool same_call = context.call(process, own).call == context.call(peer, theirs).call;
-  std::string line = context.Line(process, own), peer_line = context.Line(peer, theirs);
+  auto [line, peer_line] = context.Lines(process, own, peer, theirs);
   finding->evidence.insert(finding->evidence.begin(), "what came of it: " + finding->summary);
   finding->first = context.Event(process, own);
   // From one line, a loop over buckets for one: the arguments tell which of its turns was left out or is one too many.

@@ -1,7 +1,7 @@
 // From the place where members of a communicator are seen to be out of step to the place where one left the path.
 #pragma once
 
-#include "analyzer/context.h"
+#include "analyzer/context/context.h"
 
 namespace ddbg::analyzer {
 

@@ -7,25 +7,15 @@
 #include <set>
 #include <utility>
 
-#include "analyzer/comm_name.h"
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
 #include "analyzer/find/divergence.h"
 #include "analyzer/find/signature.h"
+#include "analyzer/find/tie.h"
+#include "analyzer/model/comm_name.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
-
-struct Vote {
-  size_t member;
-  std::string value;
-};
-
-struct Split {
-  std::string reference;  // majority's value; "" on a tie
-  std::vector<size_t> minority;
-  bool tie = false;
-};
 
 // Members with another value than most. On a tie all are listed, but where one member defines what is right
 // (`decisive`, the root of a broadcast) its value is the reference.
@@ -50,7 +40,7 @@ Split Compare(const std::vector<Vote>& votes, size_t decisive) {
 
 class MismatchRule {
  public:
-  explicit MismatchRule(Context& context) : context_(context) {}
+  explicit MismatchRule(Context& context) : context_(context), last_type_(context.run.processes.size()) {}
 
   std::vector<Finding> Find() {
     const std::vector<CommGroup>& groups = context_.matching.groups;
@@ -58,8 +48,9 @@ class MismatchRule {
       said_same_bytes_ = false;
       // Where some members replay a graph and others do not, the n-th call of one is no longer the n-th of another.
       size_t end = std::min(groups[g].longest, context_.replay.undecided_from[g]);
-      for (size_t seq = 0; seq < end; ++seq)
-        if (CompareAt(groups[g], seq)) break;
+      std::vector<bool> suspect = Suspects(groups[g]);
+      for (size_t seq = groups[g].first; seq < end; ++seq)
+        if (suspect[seq - groups[g].first] && CompareAt(groups[g], seq)) break;
     }
     return std::move(findings_);
   }
@@ -68,6 +59,64 @@ class MismatchRule {
   const Call& At(const CommGroup& group, size_t member, size_t seq) const {
     const Member& m = group.members[member];
     return context_.call(m.process, m.At(seq));
+  }
+
+  // Sequence numbers, from the group's first, at which not all members make one call with the same numbers. Member by
+  // member, so that each one's calls are read in the order in which they lie.
+  std::vector<bool> Suspects(const CommGroup& group) {
+    struct First {
+      const Call* call = nullptr;
+      const Datatype* type = nullptr;
+    };
+    std::vector<First> firsts(group.longest - group.first);
+    std::vector<bool> suspect(firsts.size(), false);
+    for (const Member& member : group.members) {
+      const Process& process = context_.process(member.process);
+      for (size_t seq = std::max(group.first, member.calls.first()); seq < member.calls.size(); ++seq) {
+        size_t index = member.At(seq), i = seq - group.first;
+        if (index == kNoIndex || suspect[i]) continue;
+        const Call& call = process.calls[index];
+        const Datatype* type = call.dtype == 0 ? nullptr : TypeOf(member.process, process, call.dtype);
+        First& first = firsts[i];
+        if (!first.call) first = {&call, type};
+        suspect[i] = !call.known() || Compares(call) == Comparison::kByEach || (call.dtype != 0 && !type) ||
+                     !HaveSameNumbers(call, type, *first.call, first.type);
+      }
+    }
+    return suspect;
+  }
+
+  // Types are each process's own.
+  static bool HaveSameNumbers(const Call& a, const Datatype* type_a, const Call& b, const Datatype* type_b) {
+    if (a.call != b.call || a.op != b.op || a.count != b.count || a.peer != b.peer || !type_a != !type_b) return false;
+    return !type_a || (type_a->name == type_b->name && type_a->size == type_b->size && type_a->base == type_b->base &&
+                       type_a->elements == type_b->elements && type_a->signature == type_b->signature);
+  }
+
+  enum class Comparison { kByNumbers, kByEach };
+
+  // Where the root's side counts, or each member's receive side, the numbers of the record are not all.
+  static Comparison Compares(const Call& call) {
+    switch (call.info().shape) {
+      case CallShape::Barrier:
+      case CallShape::Bcast:
+      case CallShape::Reduce:
+      case CallShape::Allreduce:
+      case CallShape::Same:
+      case CallShape::SameRoot:
+      case CallShape::Create: return Comparison::kByNumbers;
+      default: return Comparison::kByEach;
+    }
+  }
+
+  // The last type of each process: programs use the same one again and again.
+  const Datatype* TypeOf(size_t index, const Process& process, uint32_t id) {
+    LastType& last = last_type_[index];
+    if (last.id != id) {
+      auto found = process.dtypes.find(id);
+      last = {id, found == process.dtypes.end() ? nullptr : &found->second};
+    }
+    return last.type;
   }
 
   bool CompareAt(const CommGroup& group, size_t seq) {
@@ -95,6 +144,7 @@ class MismatchRule {
     }
     Split split = Compare(votes, decisive);
     if (split.minority.empty()) return false;
+    if (split.tie) BreakTie(context_, group, seq, field, votes, &split);
     std::map<size_t, std::string> values;
     for (const Vote& vote : votes) values[vote.member] = vote.value;
     Report(group, seq, field, split, values);
@@ -103,9 +153,10 @@ class MismatchRule {
 
   bool CompareRoot(const CommGroup& group, size_t seq, const std::vector<size_t>& present) {
     CallShape shape = At(group, present[0], seq).info().shape;
-    bool rooted = shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Gather ||
-                  shape == CallShape::Scatter || shape == CallShape::VaryRooted ||
-                  (group.nccl && FieldsOf(At(group, present[0], seq)).root);
+    bool rooted =
+        shape == CallShape::Bcast || shape == CallShape::Reduce || shape == CallShape::Gather ||
+        shape == CallShape::Scatter || shape == CallShape::VaryRooted ||
+        ((shape == CallShape::Same || shape == CallShape::SameRoot) && FieldsOf(At(group, present[0], seq)).root);
     // On an inter-communicator root means another thing on each side.
     if (!rooted || group.inter) return false;
     return CompareField(group, seq, present, "root", [&](size_t m) { return std::to_string(At(group, m, seq).peer); });
@@ -184,7 +235,7 @@ class MismatchRule {
     finding.proof = Proof::kMismatch;
     std::vector<int32_t> others;
     for (const auto& [m, value] : values) {
-      bool is_culprit = std::find(split.minority.begin(), split.minority.end(), m) != split.minority.end();
+      bool is_culprit = std::binary_search(split.minority.begin(), split.minority.end(), m);
       (is_culprit ? finding.culprit_ranks : others).push_back(context_.rank(group.members[m].process));
     }
     size_t first = split.minority[0];
@@ -249,7 +300,13 @@ class MismatchRule {
     return text;
   }
 
+  struct LastType {
+    uint32_t id = 0;
+    const Datatype* type = nullptr;
+  };
+
   Context& context_;
+  std::vector<LastType> last_type_;
   std::vector<Finding> findings_;
   // Data of one size and several types, in a call that only moves it; and whether that was told of this communicator.
   bool same_bytes_ = false, said_same_bytes_ = false;

@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/describe.h"
 #include "analyzer/find/nccl_claims.h"
+#include "analyzer/find/no_progress.h"
+#include "analyzer/find/odd_settings.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
 
 constexpr double kInitSeconds = 5.0;
-constexpr double kNoProgressSeconds = 10.0;
+constexpr const char* kAddressesUnseen =
+    "how ranks find each other before that (a store, TCP connections, host names) is not recorded; the variables that "
+    "name the place are compared";
 
 class ArrivalRule {
  public:
@@ -27,6 +31,12 @@ class ArrivalRule {
   }
 
  private:
+  bool IsOfNccl(const Meeting& meeting) const {
+    return IsNccl(context_.call(meeting.claims[0].process, meeting.claims[0].call));
+  }
+  const char* LibraryOf(const Meeting& meeting) const { return IsOfNccl(meeting) ? "NCCL" : "gloo"; }
+  const char* IdsOf(const Meeting& meeting) const { return IsOfNccl(meeting) ? "unique ids" : "names"; }
+
   // Ranks that speak of one world and wait in several: each came with another unique id.
   bool MixedUp(std::vector<Finding>* findings) {
     std::vector<const Meeting*> apart;
@@ -43,7 +53,7 @@ class ArrivalRule {
               [](const Meeting* a, const Meeting* b) { return a->claims.size() < b->claims.size(); });
     bool tie = apart.front()->claims.size() == apart.back()->claims.size();
     Finding finding = BeginFinding(context_, "group_creation_mismatch", apart[0]->claims[0], "unique id",
-                                   "one id for all ranks", fmt::format("{} ids", apart.size()));
+                                   "one for all ranks", fmt::format("{} {}", apart.size(), IdsOf(*apart[0])));
     std::string sides;
     for (const Meeting* meeting : apart) {
       std::vector<int32_t> ranks;
@@ -54,17 +64,37 @@ class ArrivalRule {
         finding.culprit_ranks.insert(finding.culprit_ranks.end(), ranks.begin(), ranks.end());
     }
     finding.confidence = 0.9;
+    finding.evidence.push_back(kAddressesUnseen);
     finding.summary = fmt::format(
-        "The {} ranks of one NCCL communicator wait for each other with {} different unique ids ({}): nobody will "
-        "come.",
-        together.size(), apart.size(), sides);
+        "The {} ranks of one {} communicator wait for each other with {} different {} ({}): nobody will come.",
+        together.size(), LibraryOf(*apart[0]), apart.size(), IdsOf(*apart[0]), sides);
     for (size_t i = 1; i < apart.size(); ++i)
       for (const Claim& claim : apart[i]->claims)
         finding.evidence.push_back(
             fmt::format("rank {} is {}", context_.rank(claim.process), context_.WhereIs(claim.process)));
+    BlameAddress(&finding);
     FinishFinding(context_, *apart[0], &finding);
     findings->push_back(std::move(finding));
     return true;
+  }
+
+  // Ranks that were told another place to meet than most cannot meet them.
+  void BlameAddress(Finding* finding) const {
+    std::sort(finding->culprit_ranks.begin(), finding->culprit_ranks.end());
+    for (const OddSetting& setting : OddSettings(context_, SettingReader::kNccl)) {
+      if (setting.sort != JobSetting::kAddress) continue;
+      finding->evidence.insert(finding->evidence.begin(), setting.sentence);
+      if (setting.ranks.empty() || setting.ranks != finding->culprit_ranks) continue;
+      finding->kind = setting.kind();
+      finding->first.rank = setting.ranks[0];
+      finding->first.field = setting.key;
+      finding->first.expected = setting.usual;
+      finding->first.actual = setting.odd;
+      finding->confidence = 0.85;
+      finding->summary =
+          fmt::format("{}, so that these ranks do not find each other: {}", setting.sentence, finding->summary);
+      return;
+    }
   }
 
   bool Missing(const Meeting& meeting, std::vector<Finding>* findings) {
@@ -101,6 +131,10 @@ class ArrivalRule {
     finding.summary = fmt::format("{}{} never came to {} that {} wait in for {:.1f} s{}.", RankList(absent),
                                   world ? "" : " of the new communicator", context_.Describe(first.process, first.call),
                                   RankList(waiting), waited, where);
+    if (finding.wont_start) {
+      finding.evidence.push_back(kAddressesUnseen);
+      BlameAddress(&finding);
+    }
     FinishFinding(context_, meeting, &finding);
     findings->push_back(std::move(finding));
     return true;
@@ -127,8 +161,8 @@ class ArrivalRule {
     finding.culprit_ranks = ranks;
     std::sort(ranks.begin(), ranks.end());
     finding.summary = fmt::format(
-        "{} all came to {}, and it has not ended for {:.1f} s: the network between them, the devices or NCCL itself.",
-        RankList(ranks), context_.Describe(open->process, open->call), Waited(meeting));
+        "{} all came to {}, and it has not ended for {:.1f} s: the network between them, the devices or {} itself.",
+        RankList(ranks), context_.Describe(open->process, open->call), Waited(meeting), LibraryOf(meeting));
     FinishFinding(context_, meeting, &finding);
     findings->push_back(std::move(finding));
     return true;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
-#include "analyzer/call_fields.h"
+#include "analyzer/model/call_fields.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -79,13 +80,18 @@ std::string BusIdOf(const Process& process, const Claim& claim) {
 }
 
 void MarkRetries(std::vector<Meeting>* meetings) {
+  std::unordered_map<size_t, std::vector<const Claim*>> done;  // by process
+  for (const Meeting& meeting : *meetings)
+    for (const Claim& claim : meeting.claims)
+      if (claim.state == Claim::kDone) done[claim.process].push_back(&claim);
   for (Meeting& meeting : *meetings)
-    for (Claim& claim : meeting.claims)
-      for (const Meeting& later : *meetings)
-        for (const Claim& other : later.claims)
-          if (claim.state == Claim::kFailed && other.process == claim.process && other.call > claim.call &&
-              other.state == Claim::kDone && other.comm->size == claim.comm->size)
-            claim.retried = true;
+    for (Claim& claim : meeting.claims) {
+      if (claim.state != Claim::kFailed) continue;
+      const std::vector<const Claim*>& others = done[claim.process];
+      claim.retried = std::any_of(others.begin(), others.end(), [&](const Claim* other) {
+        return other->call > claim.call && other->comm->size == claim.comm->size;
+      });
+    }
 }
 
 std::string StateText(const Claim& claim) {
@@ -105,7 +111,7 @@ std::vector<Meeting> FindMeetings(const Context& context) {
     const Process& process = context.process(p);
     for (size_t i = 0; i < process.calls.size(); ++i) {
       const Call& call = process.calls[i];
-      if (!IsNccl(call) || call.info().kind != CallKind::CommInit) continue;
+      if (!call.known() || call.info().kind != CallKind::CommInit) continue;
       auto comm = process.comms.find(call.comm);
       if (comm == process.comms.end() || comm->second.uid == 0 || comm->second.size < 2) continue;
       Claim claim;
@@ -122,7 +128,7 @@ std::vector<Meeting> FindMeetings(const Context& context) {
   std::vector<Meeting> meetings;
   for (auto& [uid, meeting] : by_uid) meetings.push_back(std::move(meeting));
   auto start = [&](const Meeting& meeting) {
-    return context.call(meeting.claims[0].process, meeting.claims[0].call).start_ns;
+    return context.StartNs(meeting.claims[0].process, meeting.claims[0].call);
   };
   std::sort(meetings.begin(), meetings.end(), [&](const Meeting& a, const Meeting& b) { return start(a) < start(b); });
   MarkRetries(&meetings);
@@ -175,18 +181,6 @@ void FinishFinding(Context& context, const Meeting& meeting, Finding* finding) {
                                             context.Describe(claim.process, claim.call),
                                             line.empty() ? "" : " at " + line, StateText(claim)));
   }
-}
-
-std::string NcclVersion(const Process& process) {
-  for (const Library& library : process.libraries)
-    if (library.api == "NCCL") return library.version;
-  return "";
-}
-
-std::string VariableOf(const Process& process, const std::string& key) {
-  for (const KeyValue& variable : process.environment)
-    if (variable.key == key) return variable.value;
-  return "";
 }
 
 }  // namespace ddbg::analyzer

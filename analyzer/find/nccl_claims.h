@@ -1,10 +1,11 @@
-// Who came to make which communicator of NCCL: one meeting for each unique id and use of it, one claim for each init.
+// Who came to make which communicator of NCCL or gloo: one meeting for each unique id or name and use of it, one claim
+// for each init.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "analyzer/context.h"
+#include "analyzer/context/context.h"
 
 namespace ddbg::analyzer {
 
@@ -40,8 +41,5 @@ std::vector<Finding> FindNcclArrivals(Context& context, const std::vector<Meetin
 // Names one device of one host; "" if it is not known.
 std::string DeviceOf(const Context& context, const Claim& claim);
 bool SetsDevice(const Context& context, size_t process);
-
-std::string NcclVersion(const Process& process);
-std::string VariableOf(const Process& process, const std::string& key);
 
 }  // namespace ddbg::analyzer

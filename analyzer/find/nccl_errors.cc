@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -24,7 +24,7 @@ size_t FirstFailure(const Context& context, size_t process) {
     if (!IsNccl(calls[i])) continue;
     CallKind kind = calls[i].info().kind;
     if (kind == CallKind::CommAbort || kind == CallKind::CommRevoke ||
-        calls[i].start_ns >= context.situations.hang_end_ns)
+        calls[i].start_ns >= context.situation(process).until_ns)
       return kNoIndex;
     if (IsShared(calls[i]) && !Accepted(calls[i])) return i;
   }
@@ -51,7 +51,7 @@ std::vector<Finding> FindFailures(Context& context) {
     std::string line = context.Line(i, call);
     finding.evidence.push_back(fmt::format("rank {}: {} failed with {}{}", context.rank(i), context.Describe(i, call),
                                            ResultText(context.call(i, call)), line.empty() ? "" : " at " + line));
-    if (finding.first.process == kNoIndex || context.call(i, call).start_ns < finding.first.t_ns)
+    if (finding.first.process == kNoIndex || context.StartNs(i, call) < finding.first.t_ns)
       finding.first = context.Event(i, call);
   }
   if (finding.culprit_ranks.empty() || !WentWrong(context)) return {};
@@ -85,7 +85,7 @@ std::vector<Finding> FindAsyncErrors(Context& context) {
     if (broken == calls.end()) continue;
     size_t index = static_cast<size_t>(broken - calls.begin());
     finding.culprit_ranks.push_back(context.rank(p));
-    if (finding.first.process != kNoIndex && finding.first.t_ns <= broken->start_ns) continue;
+    if (finding.first.process != kNoIndex && finding.first.t_ns <= context.StartNs(p, index)) continue;
     finding.first = context.Event(p, index);
     finding.first.field = "state";
     finding.first.expected = "ncclSuccess";

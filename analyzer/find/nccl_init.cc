@@ -6,15 +6,16 @@
 #include <map>
 #include <set>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
 #include "analyzer/find/nccl_claims.h"
+#include "analyzer/find/no_progress.h"
+#include "analyzer/find/odd_settings.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
 
 constexpr double kInitSeconds = 5.0;
-constexpr double kNoProgressSeconds = 10.0;
 
 class NcclInitRule {
  public:
@@ -69,11 +70,23 @@ class NcclInitRule {
           claim.comm->rank, claim.comm->size, context_.rank(other.process), context_.process(other.process).pid,
           context_.process(other.process).host, context_.rank(claim.process), context_.process(claim.process).pid,
           context_.process(claim.process).host);
+      if (std::string hint = LocalRanksAsGlobal(meeting); !hint.empty()) finding.evidence.push_back(std::move(hint));
       FinishFinding(context_, meeting, &finding);
       findings->push_back(std::move(finding));
       return true;
     }
     return false;
+  }
+
+  // pytorch#23074: all claim their local rank, so that the higher ranks are missing.
+  std::string LocalRanksAsGlobal(const Meeting& meeting) const {
+    std::set<int32_t> claimed;
+    for (const Claim& claim : meeting.claims) {
+      if (claim.comm->rank != context_.process(claim.process).local_rank) return "";
+      claimed.insert(claim.comm->rank);
+    }
+    if (claimed.size() >= meeting.claims[0].comm->size) return "";
+    return "every process claims its local rank as its rank: the higher ranks are missing";
   }
 
   // With one unique id, everybody must speak of as many ranks.
@@ -154,55 +167,42 @@ class NcclInitRule {
            context_.OpenSeconds(process, s.open_call) >= kNoProgressSeconds;
   }
 
-  // Libraries and switches that are not the same on all who meet, where the meeting fails.
+  // Libraries and switches that are not the same on all who meet, where the meeting fails although all came. A rank
+  // that failed by itself is told apart by them only if it is the one that differs.
   bool Differing(const Meeting& meeting, std::vector<Finding>* findings) {
-    if (!IsInTrouble(meeting)) return false;
-    return Differs(
-               meeting, "version_mismatch", "NCCL version", [&](size_t p) { return NcclVersion(context_.process(p)); },
-               0.8, findings) ||
-           DiffersInEnvironment(meeting, findings);
-  }
-
-  bool DiffersInEnvironment(const Meeting& meeting, std::vector<Finding>* findings) {
-    std::set<std::string> keys;
-    for (const Claim& claim : meeting.claims)
-      for (const KeyValue& variable : context_.process(claim.process).environment)
-        if (variable.key.starts_with("NCCL_") && !variable.key.starts_with("NCCL_DEBUG")) keys.insert(variable.key);
-    for (const std::string& key : keys)
-      if (Differs(
-              meeting, "env_mismatch", key, [&](size_t p) { return VariableOf(context_.process(p), key); }, 0.6,
-              findings))
-        return true;
+    bool all_came = meeting.claims.size() >= meeting.claims[0].comm->size;
+    if (!IsInTrouble(meeting) || (!all_came && !HasFailed(meeting))) return false;
+    std::vector<size_t> processes;
+    for (const Claim& claim : meeting.claims) processes.push_back(claim.process);
+    for (const OddSetting& setting : OddSettings(context_, processes, SettingReader::kNccl)) {
+      std::vector<int32_t> failed = FailedRanks(meeting);
+      if (!failed.empty() && setting.ranks != failed) continue;
+      AddDifference(meeting, setting, findings);
+      return true;
+    }
     return false;
   }
 
-  template <class Value>
-  bool Differs(const Meeting& meeting, const char* kind, const std::string& what, Value value, double confidence,
-               std::vector<Finding>* findings) {
-    std::map<std::string, size_t> votes;
-    for (const Claim& claim : meeting.claims) ++votes[value(claim.process)];
-    if (votes.size() < 2) return false;
-    auto right =
-        std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    bool tie = std::count_if(votes.begin(), votes.end(), [&](const auto& v) { return v.second == right->second; }) > 1;
-    const Claim* odd = nullptr;
-    std::vector<int32_t> culprits;
-    for (const Claim& claim : meeting.claims) {
-      if (value(claim.process) == right->first && !tie) continue;
-      if (!odd && value(claim.process) != right->first) odd = &claim;
-      culprits.push_back(context_.rank(claim.process));
-    }
-    Finding finding = BeginFinding(context_, kind, *odd, what.c_str(), right->first, value(odd->process));
-    finding.culprit_ranks = culprits;
-    finding.confidence = tie ? std::min(confidence, 0.6) : confidence;
-    auto shown = [](const std::string& text) { return text.empty() ? std::string("(none)") : text; };
-    finding.summary = fmt::format(
-        "{} of rank {} is {}, where {} of its peers {} {}; the NCCL communicator they make together {}.", what,
-        context_.rank(odd->process), shown(value(odd->process)), right->second, right->second == 1 ? "has" : "have",
-        shown(right->first), HasFailed(meeting) ? "fails" : "never comes to be");
+  // Of those who failed by themselves; empty if all did, or nobody.
+  std::vector<int32_t> FailedRanks(const Meeting& meeting) const {
+    std::vector<int32_t> failed;
+    for (const Claim& claim : meeting.claims)
+      if (claim.state == Claim::kFailed && !IsOfAPeer(claim)) failed.push_back(context_.rank(claim.process));
+    std::sort(failed.begin(), failed.end());
+    return failed.size() == meeting.claims.size() ? std::vector<int32_t>() : failed;
+  }
+
+  void AddDifference(const Meeting& meeting, const OddSetting& setting, std::vector<Finding>* findings) {
+    const Claim* odd = &meeting.claims[0];
+    for (const Claim& claim : meeting.claims)
+      if (claim.process == setting.process) odd = &claim;
+    Finding finding = BeginFinding(context_, setting.kind(), *odd, setting.key.c_str(), setting.usual, setting.odd);
+    finding.culprit_ranks = setting.ranks.empty() ? setting.both_sides : setting.ranks;
+    finding.confidence = ConfidenceIn(setting);
+    finding.summary = fmt::format("{}; the NCCL communicator they make together {}.", setting.sentence,
+                                  HasFailed(meeting) ? "fails" : "never comes to be");
     FinishFinding(context_, meeting, &finding);
     findings->push_back(std::move(finding));
-    return true;
   }
 
   // What a rank is told when the fault is at a peer's.
@@ -210,10 +210,7 @@ class NcclInitRule {
     return claim.error.starts_with("ncclSystemError") || claim.error.starts_with("ncclRemoteError");
   }
 
-  int64_t EndOf(const Claim& claim) const {
-    const Call& call = context_.call(claim.process, claim.call);
-    return call.open() ? INT64_MAX : call.start_ns + call.duration_ns;
-  }
+  int64_t EndOf(const Claim& claim) const { return context_.EndNs(claim.process, claim.call); }
 
   bool Failed(const Meeting& meeting, std::vector<Finding>* findings) {
     std::vector<const Claim*> failed;
@@ -233,6 +230,8 @@ class NcclInitRule {
     std::sort(culprits.begin(), culprits.end());
     Finding finding = BeginFinding(context_, "init_error", *first, "result", "ncclSuccess", first->error);
     finding.culprit_ranks = culprits;
+    // They may try again, as those do that retry an init; nobody is stuck.
+    if (waiting.empty() && context_.situation(first->process).end == EndCause::kRunning) finding.confidence = 0.7;
     std::string line = context_.Line(first->process, first->call);
     finding.summary = fmt::format("{} of {} failed with {}{}{}.", finding.first.call_name, RankList(culprits),
                                   first->error, line.empty() ? "" : " at " + line,

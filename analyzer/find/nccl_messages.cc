@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -37,7 +37,8 @@ Finding Report(Context& context, const End& send, const End& receive) {
       counts ? std::to_string(sent.count) : DatatypeName(context.process(send.process), sent.dtype);
   finding.first.actual =
       counts ? std::to_string(received.count) : DatatypeName(context.process(receive.process), received.dtype);
-  finding.first.t_ns = std::max(sent.start_ns, received.start_ns);
+  finding.first.t_ns =
+      std::max(context.StartNs(send.process, send.call), context.StartNs(receive.process, receive.call));
   finding.culprit_ranks = {context.rank(send.process), context.rank(receive.process)};
   std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
   finding.summary =

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
-#include "analyzer/waits.h"
+#include "analyzer/context/context.h"
+#include "analyzer/context/waits.h"
+#include "analyzer/find/full_file_system.h"
+#include "analyzer/find/oom_kill.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -33,10 +35,17 @@ std::string Place(Context& context, size_t process) {
                      line.empty() ? "" : " at " + line);
 }
 
+bool UsesMpi(const Process& process) {
+  return !process.mpi_abi.empty() || std::any_of(process.calls.begin(), process.calls.end(), [](const Call& call) {
+    return call.known() && call.info().api == Api::Mpi;
+  });
+}
+
 Finding Killed(Context& context, size_t process) {
   Finding finding;
   const ProcessEnd& end = context.process(process).end;
   finding.kind = "process_killed";
+  finding.wont_start = UsesMpi(context.process(process)) && !context.situation(process).initialized;
   finding.first.field = "process";
   finding.first.expected = "running";
   finding.first.actual = SignalName(end.code);
@@ -44,12 +53,6 @@ Finding Killed(Context& context, size_t process) {
       fmt::format("Rank {} (pid {}) was ended by {}{} {}.", context.rank(process), context.process(process).pid,
                   SignalName(end.code), end.core_dumped ? " with a core dump" : "", Place(context, process));
   return finding;
-}
-
-bool UsesMpi(const Process& process) {
-  return !process.mpi_abi.empty() || std::any_of(process.calls.begin(), process.calls.end(), [](const Call& call) {
-    return call.known() && call.info().api == Api::Mpi;
-  });
 }
 
 Finding Exited(Context& context, size_t process) {
@@ -100,26 +103,42 @@ Finding AllStopped(Context& context) {
 
 // Does everyone else wait for `target`, directly or through others?
 bool AllWaitFor(const std::vector<WaitNode>& nodes, size_t target) {
+  std::vector<std::vector<size_t>> waiters(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const std::vector<WaitEdge>* edges : {&nodes[i].edges, &nodes[i].perhaps})
+      for (const WaitEdge& edge : *edges)
+        if (edge.to != kNoIndex) waiters[edge.to].push_back(i);
   std::vector<bool> waits(nodes.size(), false);
   waits[target] = true;
   size_t processes = static_cast<size_t>(
       std::count_if(nodes.begin(), nodes.end(), [](const WaitNode& node) { return !node.is_stream(); }));
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (size_t i = 0; i < nodes.size(); ++i)
-      for (const std::vector<WaitEdge>* edges : {&nodes[i].edges, &nodes[i].perhaps})
-        for (const WaitEdge& edge : *edges)
-          if (!waits[i] && edge.to != kNoIndex && waits[edge.to]) waits[i] = grew = true;
+  for (std::vector<size_t> reached = {target}; !reached.empty();) {
+    size_t at = reached.back();
+    reached.pop_back();
+    for (size_t waiter : waiters[at]) {
+      if (waits[waiter]) continue;
+      waits[waiter] = true;
+      reached.push_back(waiter);
+    }
   }
   return std::find(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(processes), false) ==
          waits.begin() + static_cast<std::ptrdiff_t>(processes);
 }
 
+int64_t EndNs(const Context& context, size_t process) {
+  return context.timeline.At(process, context.process(process).end.t_ns);
+}
+
 // Did another rank begin a call after `process` was seen dead? Then it was not one signal to all.
 bool OthersWentOn(const Context& context, size_t process) {
-  for (size_t i = 0; i < context.run.processes.size(); ++i)
-    for (const Call& call : context.process(i).calls)
-      if (i != process && call.start_ns > context.process(process).end.t_ns) return true;
+  int64_t end_ns = EndNs(context, process);
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    if (i == process || context.process(i).calls.empty()) continue;
+    // By what the clocks of two hosts may be wrong, it may have been before.
+    int64_t error_ns = context.timeline.ErrorNs(process, i, end_ns);
+    if (error_ns == kUnknownError) continue;
+    if (context.StartNs(i, context.process(i).calls.size() - 1) > end_ns + error_ns) return true;
+  }
   return false;
 }
 
@@ -132,14 +151,13 @@ size_t KilledFirst(Context& context) {
   int64_t second_ns = INT64_MAX;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
     if (context.situation(i).end != EndCause::kStopped) continue;
-    if (first == kNoIndex || context.process(i).end.t_ns < context.process(first).end.t_ns) first = i;
+    if (first == kNoIndex || EndNs(context, i) < EndNs(context, first)) first = i;
   }
   if (first == kNoIndex || context.run.processes.size() < 2 || context.process(first).end.peers > 0) return kNoIndex;
   for (size_t i = 0; i < context.run.processes.size(); ++i)
-    if (i != first) second_ns = std::min(second_ns, context.process(i).end.t_ns);
+    if (i != first) second_ns = std::min(second_ns, EndNs(context, i));
   if (OthersWentOn(context, first)) return first;
-  return second_ns - context.process(first).end.t_ns >= kLeadNs && AllWaitFor(BuildWaits(context), first) ? first
-                                                                                                          : kNoIndex;
+  return second_ns - EndNs(context, first) >= kLeadNs && AllWaitFor(BuildWaits(context), first) ? first : kNoIndex;
 }
 
 bool AllKilled(const Context& context) {
@@ -155,7 +173,7 @@ void Place(Context& context, size_t process, Finding* finding) {
   where.field = finding->first.field;
   where.expected = finding->first.expected;
   where.actual = finding->first.actual;
-  where.t_ns = context.process(process).end.t_ns;
+  where.t_ns = EndNs(context, process);
   finding->first = where;
 }
 
@@ -180,11 +198,17 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.proof = Proof::kOwnEnd;
     Place(context, i, &finding);
     finding.evidence = Waiters(context, i);
+    ExplainByOomKill(context, i, &finding);
+    ExplainByFullFileSystem(context, i, &finding);
     if (context.situation(i).gave_up) ExplainGivingUp(&finding);
     if (end.went_alone()) {
       finding.evidence.insert(finding.evidence.begin(), WentAlone(end.peers));
       // One who kills them all may be interrupted between the first and the second.
-      if (end.how == ProcessEnd::kSignaled && end.code == SIGKILL) finding.confidence = 0.9;
+      if (finding.kind == "process_killed" && end.code == SIGKILL) finding.confidence = 0.9;
+    } else if (finding.kind == "process_killed" && end.peers > 0 && (end.code == SIGKILL || end.code == SIGTERM)) {
+      finding.evidence.insert(finding.evidence.begin(),
+                              "others on its node were going down when it was seen to: the launcher may have killed it");
+      finding.confidence = 0.5;
     }
     findings.push_back(std::move(finding));
   }
@@ -199,12 +223,14 @@ std::vector<Finding> FindProcessEnds(Context& context) {
     finding.evidence.insert(
         finding.evidence.begin(),
         "it ended first; the others, taken down by the same signal, went on or waited for it meanwhile");
+    ExplainByOomKill(context, killed_first, &finding);
     findings.push_back(std::move(finding));
   } else if (findings.empty() && AllKilled(context)) {
     Finding finding = AllStopped(context);
     for (size_t i = 0; i < context.run.processes.size(); ++i)
       if (context.situation(i).end == EndCause::kStopped) {
         Place(context, i, &finding);
+        ExplainByOomKill(context, i, &finding);  // a cgroup that is killed as a whole (memory.oom.group)
         break;
       }
     finding.proof = Proof::kUnknown;  // anything that was wrong before explains more

@@ -11,14 +11,14 @@ constexpr size_t kMaxExtra = 64;
 
 using Pairs = std::set<std::pair<uint64_t, uint64_t>>;
 
-bool Agree(const Step& x, const Step& y, const Pairs& by_design) {
+bool Agree(const PathCall& x, const PathCall& y, const Pairs& by_design) {
   if (x.call != y.call) return false;
   if (x.arguments != y.arguments && x.arguments != 0 && y.arguments != 0) return false;
   return x.site == y.site || x.site == 0 || y.site == 0 || by_design.count({x.site, y.site}) > 0;
 }
 
 // Are `longer` from `from_longer` on and `shorter` from `from_shorter` on the same, as far as both go?
-bool SameTail(const std::vector<Step>& longer, size_t from_longer, const std::vector<Step>& shorter,
+bool SameTail(const std::vector<PathCall>& longer, size_t from_longer, const std::vector<PathCall>& shorter,
               size_t from_shorter, const Pairs& by_design) {
   for (size_t i = from_longer, j = from_shorter; i < longer.size() && j < shorter.size(); ++i, ++j)
     if (!Agree(longer[i], shorter[j], by_design)) return false;
@@ -26,7 +26,8 @@ bool SameTail(const std::vector<Step>& longer, size_t from_longer, const std::ve
 }
 
 // Extra steps in `longer` at `at`? The shorter one must then be used up: what it still had to do would be missing.
-size_t ExtraAt(const std::vector<Step>& longer, const std::vector<Step>& shorter, size_t at, const Pairs& by_design) {
+size_t ExtraAt(const std::vector<PathCall>& longer, const std::vector<PathCall>& shorter, size_t at,
+               const Pairs& by_design) {
   for (size_t k = 1; k <= kMaxExtra && at + k <= longer.size(); ++k) {
     bool compares = at + k < longer.size() && at < shorter.size();
     if (compares && SameTail(longer, at + k, shorter, at, by_design)) return k;
@@ -35,7 +36,8 @@ size_t ExtraAt(const std::vector<Step>& longer, const std::vector<Step>& shorter
 }
 
 // One step with other arguments, and what follows agrees as it is: a wrong argument and no step too many.
-bool OnlyArgumentsDiffer(const std::vector<Step>& a, const std::vector<Step>& b, size_t at, const Pairs& by_design) {
+bool OnlyArgumentsDiffer(const std::vector<PathCall>& a, const std::vector<PathCall>& b, size_t at,
+                         const Pairs& by_design) {
   if (a[at].call != b[at].call || a[at].site != b[at].site) return false;
   return at + 1 < std::min(a.size(), b.size()) && SameTail(a, at + 1, b, at + 1, by_design);
 }
@@ -48,7 +50,7 @@ Pairs Turned(const Pairs& pairs) {
 
 }  // namespace
 
-Shift FindShift(const std::vector<Step>& a, const std::vector<Step>& b) {
+Shift FindShift(const std::vector<PathCall>& a, const std::vector<PathCall>& b) {
   Pairs by_design;
   size_t common = std::min(a.size(), b.size());
   for (size_t at = 0; at < common; ++at) {

@@ -10,7 +10,7 @@ namespace ddbg::analyzer {
 
 // One collective call of a member: what it was, where in the program, and with what arguments where those must agree on
 // all members. site and arguments 0: unknown, equals anything.
-struct Step {
+struct PathCall {
   uint16_t call;
   uint64_t site;
   uint64_t arguments = 0;
@@ -27,6 +27,6 @@ struct Shift {
 // from there on as far as both go. Sites that differ by design (if rank == 0: bcast at line a, else at line b) are
 // recognised by staying paired, and do not count as a difference. Not found: no such explanation.
 // At least one step after the extra ones must be compared, or one side must end exactly there.
-Shift FindShift(const std::vector<Step>& a, const std::vector<Step>& b);
+Shift FindShift(const std::vector<PathCall>& a, const std::vector<PathCall>& b);
 
 }  // namespace ddbg::analyzer

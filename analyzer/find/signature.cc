@@ -1,6 +1,6 @@
 #include "analyzer/find/signature.h"
 
-#include "analyzer/call_fields.h"
+#include "analyzer/model/call_fields.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -10,6 +10,7 @@ bool Contains(const std::string& text, const char* word) { return text.find(word
 // What a type stands for, without its name: MPI_INTEGER, MPI_INT and MPI_INT32_T are all 4-byte integers.
 std::string ClassOf(const std::string& name, uint64_t size) {
   if (name.starts_with("nccl")) return name;  // NCCL converts nothing: a type is itself only
+  if (Contains(name, "-byte")) return name;   // of gloo the size is known, and which function reduces
   if (name == "MPI_BYTE" || name == "MPI_PACKED") return "bytes";
   if (name.compare(0, 5, "MPI_2") == 0 ||
       (Contains(name, "_INT") &&

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analyzer/model.h"
+#include "analyzer/model/model.h"
 
 namespace ddbg::analyzer {
 

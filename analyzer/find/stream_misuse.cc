@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {

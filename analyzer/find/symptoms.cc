@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analyzer/describe.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -23,13 +23,14 @@ void AddFailedAllocation(Context& context, size_t process, Finding* finding) {
   for (size_t i = calls.size(); i-- > 0;) {
     const Call& call = calls[i];
     bool failed = call.known() && call.info().kind == CallKind::Alloc && !call.open() && call.result != 0;
-    if (!failed || call.start_ns > finding->first.t_ns) continue;
-    if (finding->first.t_ns - call.start_ns > kBeforeNs) return;
+    if (!failed || context.StartNs(process, i) > finding->first.t_ns) continue;
+    int64_t before_ns = finding->first.t_ns - context.StartNs(process, i);
+    if (before_ns > kBeforeNs) return;
     finding->evidence.push_back(fmt::format(
         "rank {}: {} failed with {} {:.1f} s before{}; a handler that frees memory and tries again on one rank changes "
         "what that rank calls next",
-        context.rank(process), context.Describe(process, i), ResultText(call),
-        static_cast<double>(finding->first.t_ns - call.start_ns) / 1e9, At(context, process, i)));
+        context.rank(process), context.Describe(process, i), ResultText(call), static_cast<double>(before_ns) / 1e9,
+        At(context, process, i)));
     return;
   }
 }
@@ -39,7 +40,7 @@ void AddAftermath(Context& context, size_t process, Finding* finding) {
   bool broken = false, aborted = false;
   const std::vector<Call>& calls = context.process(process).calls;
   for (size_t i = 0; i < calls.size() && !(broken && aborted); ++i) {
-    if (!IsNccl(calls[i]) || calls[i].start_ns < finding->first.t_ns) continue;
+    if (!IsNccl(calls[i]) || context.StartNs(process, i) < finding->first.t_ns) continue;
     CallKind kind = calls[i].info().kind;
     if (kind == CallKind::AsyncError && calls[i].aux != kSuccess && calls[i].aux != kInProgress && !broken) {
       broken = true;

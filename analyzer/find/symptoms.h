@@ -1,7 +1,7 @@
 // What else happened around a finding: failed allocations before it, aborts and broken communicators after it.
 #pragma once
 
-#include "analyzer/context.h"
+#include "analyzer/context/context.h"
 
 namespace ddbg::analyzer {
 

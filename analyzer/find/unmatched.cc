@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "analyzer/context.h"
-#include "analyzer/describe.h"
+#include "analyzer/context/context.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -56,8 +56,45 @@ class UnmatchedRule {
       if (receive.partner != kNoIndex || receive.completed || !IsWaitedFor(receive)) continue;
       for (const End& send : ends.sends)
         if (send.partner == kNoIndex) return ReportNearMiss(receive, send);
+      if (const End* send = SentElsewhere(channel, receive)) return ReportWrongPeer(channel, receive, *send);
     }
-    (void)channel;
+  }
+
+  // A message of this tag and size that the same sender gave to somebody else, who never asked for it.
+  const End* SentElsewhere(const Channel& channel, const End& receive) const {
+    if (receive.tag < 0) return nullptr;
+    for (const auto& [other, ends] : context_.messages.channels) {
+      if (other.comm_uid != channel.comm_uid || other.source != channel.source ||
+          other.destination == channel.destination)
+        continue;
+      for (const End& send : ends.sends)
+        if (send.partner == kNoIndex && send.tag == receive.tag &&
+            context_.call(send.process, send.call).count == context_.call(receive.process, receive.call).count)
+          return &send;
+    }
+    return nullptr;
+  }
+
+  void ReportWrongPeer(const Channel& channel, const End& receive, const End& send) {
+    Finding finding;
+    finding.kind = "p2p_unmatched";
+    finding.proof = Proof::kMissing;
+    finding.first = context_.Event(send.process, send.call);
+    finding.first.field = "peer";
+    finding.first.actual = std::to_string(context_.call(send.process, send.call).peer);
+    finding.first.expected = std::to_string(channel.destination);
+    finding.culprit_ranks = {context_.rank(send.process)};
+    std::string line = context_.Line(send.process, send.call);
+    finding.summary =
+        fmt::format("Rank {} called {}{}: that rank never asks for it, and rank {} waits for such a message.",
+                    context_.rank(send.process), context_.Describe(send.process, send.call),
+                    line.empty() ? "" : " at " + line, context_.rank(receive.process));
+    finding.evidence = {
+        fmt::format("rank {} waits in {}", context_.rank(receive.process),
+                    context_.Describe(receive.process, receive.call)),
+        fmt::format("rank {} is {}", context_.rank(receive.process), context_.WhereIs(receive.process))};
+    finding.confidence = 0.85;
+    findings_.push_back(std::move(finding));
   }
 
   void ReportNearMiss(const End& receive, const End& send) {
@@ -127,7 +164,7 @@ class UnmatchedRule {
     finding.first.field = "receive";
     finding.first.expected = fmt::format("a receive by rank {}", context_.rank(receiver.process));
     finding.first.actual = "none";
-    finding.first.t_ns = context_.process(sender.process).dropped.until_ns;
+    finding.first.t_ns = context_.timeline.At(sender.process, context_.process(sender.process).dropped.until_ns);
     finding.culprit_ranks = {context_.rank(sender.process), context_.rank(receiver.process)};
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
     finding.summary = fmt::format(

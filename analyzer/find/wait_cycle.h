@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "analyzer/context.h"
-#include "analyzer/waits.h"
+#include "analyzer/context/context.h"
+#include "analyzer/context/waits.h"
 
 namespace ddbg::analyzer {
 

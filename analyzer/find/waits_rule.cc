@@ -1,14 +1,16 @@
-// Rules 3 and 5: a rank that never made the call its peers wait in, and a call that all have entered and nobody leaves.
-// A cycle of waits comes between (wait_cycle.cc).
+// Rule 3: a rank that never made the call its peers wait in. A cycle of waits (wait_cycle.cc) and a call that all have
+// entered and nobody leaves (no_progress.cc) come after it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
-#include "analyzer/describe.h"
+#include "analyzer/context/waits.h"
 #include "analyzer/find/divergence.h"
+#include "analyzer/find/no_progress.h"
 #include "analyzer/find/wait_cycle.h"
-#include "analyzer/waits.h"
+#include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -16,17 +18,16 @@ namespace {
 // Peers of a rank that computes wait in every healthy job; only a wait much longer than this run's own is told.
 constexpr double kSuspiciousSeconds = 3.0;
 constexpr double kTimesUsual = 5.0;
-constexpr double kNoProgressSeconds = 10.0;
 
 class WaitsRule {
  public:
-  explicit WaitsRule(Context& context) : context_(context), nodes_(BuildWaits(context)) {}
+  explicit WaitsRule(Context& context) : context_(context), nodes_(BuildWaits(context)) { FindWaiters(); }
 
   std::vector<Finding> Find() {
     for (Absence absence : {Absence::kForGood, Absence::kInOwnCode, Absence::kInDeviceCall})
       if (findings_.empty()) FindAbsent(absence);
     if (findings_.empty()) findings_ = FindWaitCycle(context_, nodes_);
-    if (findings_.empty()) FindNoProgress();
+    if (findings_.empty()) findings_ = FindNoProgress(context_, nodes_);
     return std::move(findings_);
   }
 
@@ -42,32 +43,30 @@ class WaitsRule {
     kInDeviceCall,  // waits for its device, where nothing of NCCL holds it up
   };
 
-  // Everyone who waits for `target` itself, one of each process.
-  std::vector<Waiter> WaitersFor(size_t target, int32_t rank) const {
-    std::vector<Waiter> waiters;
+  // Everyone who waits for a process itself, each node once.
+  void FindWaiters() {
+    waiters_.resize(context_.run.processes.size());
     for (size_t i = 0; i < nodes_.size(); ++i)
-      for (const WaitEdge& edge : nodes_[i].edges)
-        if (edge.to == target && edge.to_rank == rank && edge.call != kNoIndex) {
-          waiters.push_back({i, edge});
-          break;
-        }
-    return waiters;
+      for (const WaitEdge& edge : nodes_[i].edges) {
+        if (edge.to >= waiters_.size() || edge.to_rank != context_.rank(edge.to) || edge.call == kNoIndex) continue;
+        std::vector<Waiter>& waiters = waiters_[edge.to];
+        if (waiters.empty() || waiters.back().node != i) waiters.push_back({i, edge});
+      }
   }
 
   void FindAbsent(Absence absence) {
-    std::map<std::pair<uint64_t, size_t>, std::vector<size_t>> absent;  // (comm, seq) → processes
-    std::map<std::pair<uint64_t, size_t>, std::vector<Waiter>> waiting;
+    std::map<std::pair<uint64_t, size_t>, std::vector<size_t>> absent;   // (comm, seq) → processes
+    std::map<std::pair<uint64_t, size_t>, std::vector<Waiter>> waiting;  // one of each process
+    std::map<std::pair<uint64_t, size_t>, std::unordered_set<size_t>> told;
     for (size_t target = 0; target < context_.run.processes.size(); ++target) {
       if (!IsAbsent(target, absence)) continue;
-      std::vector<Waiter> waiters = WaitersFor(target, context_.rank(target));
+      const std::vector<Waiter>& waiters = waiters_[target];
       if (waiters.empty() || (absence != Absence::kForGood && !IsLongerThanUsual(target, absence, waiters))) continue;
       const WaitEdge& edge = waiters[0].edge;
       auto key = std::make_pair(edge.comm_uid, edge.kind == WaitKind::kCollective ? edge.seq : kNoIndex);
       absent[key].push_back(target);
       for (const Waiter& waiter : waiters)
-        if (std::none_of(waiting[key].begin(), waiting[key].end(),
-                         [&](const Waiter& seen) { return Process(seen) == Process(waiter); }))
-          waiting[key].push_back(waiter);
+        if (told[key].insert(Process(waiter)).second) waiting[key].push_back(waiter);
     }
     for (const auto& [key, targets] : absent) ReportAbsent(targets, waiting[key], absence);
   }
@@ -218,34 +217,9 @@ class WaitsRule {
         "ended first, as after an uncaught exception or an early return");
   }
 
-  // Everybody entered, nothing differs, nobody computes.
-  void FindNoProgress() {
-    size_t stuck = kNoIndex;
-    Finding finding;
-    for (size_t i = 0; i < context_.run.processes.size(); ++i) {
-      if (!context_.situation(i).communicates) continue;
-      if (nodes_[i].stand == Stand::kFinalize || nodes_[i].stand == Stand::kEnded) continue;
-      if (nodes_[i].stand != Stand::kInside || nodes_[i].seconds < kNoProgressSeconds) return;
-      if (stuck == kNoIndex) stuck = i;
-      finding.culprit_ranks.push_back(context_.rank(i));
-      finding.evidence.push_back(fmt::format("rank {} is {}", context_.rank(i), context_.WhereIs(i)));
-    }
-    if (stuck == kNoIndex || finding.culprit_ranks.size() < 2 || IsDeviceCall(stuck)) return;
-    finding.kind = "library_stall";
-    finding.proof = Proof::kNoProgress;
-    finding.first = context_.Event(stuck, context_.situation(stuck).open_call);
-    finding.first.field = "progress";
-    finding.first.expected = "return";
-    finding.first.actual = "open";
-    finding.confidence = 0.6;
-    finding.summary = fmt::format("{} entered {} with equal arguments, and nobody has left it for {:.1f} s.",
-                                  RankList(finding.culprit_ranks), context_.Describe(stuck, finding.first.call),
-                                  nodes_[stuck].seconds);
-    findings_.push_back(std::move(finding));
-  }
-
   Context& context_;
   std::vector<WaitNode> nodes_;
+  std::vector<std::vector<Waiter>> waiters_;  // by process
   std::vector<Finding> findings_;
 };
 

@@ -1,10 +1,12 @@
 #include <algorithm>
 
-#include "analyzer/comm_name.h"
-#include "analyzer/kinds.h"
+#include "analyzer/model/comm_name.h"
+#include "analyzer/model/kinds.h"
 #include "analyzer/render/diagnosis.h"
 #include "analyzer/render/json.h"
-#include "analyzer/run_summary.h"
+#include "analyzer/render/playbook.h"
+#include "analyzer/report/run_summary.h"
+#include "analyzer/verdict/playbook_values.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -43,7 +45,8 @@ Json EventOf(const Run& run, const BadEvent& event) {
     json["host"] = run.processes[event.process].host;
     json["pid"] = run.processes[event.process].pid;
   }
-  json["step"] = nullptr;  // no step marks are recorded yet
+  json["step"] = event.step < 0 ? Json() : Json(event.step);
+  if (event.step >= 0) json["step_source"] = event.step_source;
   if (!event.comm.empty()) json["comm"] = event.comm, json["comm_uid"] = CommUidText(event.comm_uid);
   json["seq"] = event.seq < 0 ? Json() : Json(event.seq);
   json["call"] = event.call_name;
@@ -66,16 +69,42 @@ Json FindingOf(const Run& run, const Finding& finding) {
           {"confidence", finding.confidence}};
 }
 
-Json NextSteps(const Finding& finding) {
-  Json steps = Json::array();
-  for (std::string_view step : InfoOf(finding.kind).next_steps)
-    if (!step.empty()) steps.push_back(step);
-  return steps;
+// What the verdict carries to its reader: next steps, and the rest of its playbook, filled in.
+void PutPlaybook(const Run& run, const Finding& finding, const Playbooks& playbooks, Json* json) {
+  Playbook playbook = Filled(playbooks.Of(finding.kind, ClassOf(finding)), ValuesOf(run, finding));
+  (*json)["next_steps"] = playbook.next_steps;
+  (*json)["playbook"] = PlaybookJson(playbook);
+}
+
+Json ReachedJson(const Reached& reached) {
+  Json json = {{"step", reached.step ? Json(*reached.step) : Json()},
+               {"step_of_all_ranks", reached.step_of_all ? Json(*reached.step_of_all) : Json()},
+               {"checkpoint_step", reached.checkpoint_step ? Json(*reached.checkpoint_step) : Json()}};
+  if (reached.step) json["step_source"] = reached.step_source;
+  json["last_collective"] =
+      reached.call.empty() ? Json() : Json{{"call", reached.call}, {"comm", reached.comm}, {"seq", reached.seq}};
+  return json;
+}
+
+Json AttemptOf(const EarlierAttempt& attempt) {
+  Json json = {{"attempt_id", attempt.number}};
+  if (!attempt.diagnosis) {
+    json["not_looked_at"] = attempt.why_not;
+    return json;
+  }
+  const Diagnosis& diagnosis = *attempt.diagnosis;
+  json["verdict"] = VerdictText(diagnosis.verdict);
+  json["kind"] = diagnosis.findings.empty() ? Json() : Json(diagnosis.findings[0].kind);
+  json["culprit_ranks"] = diagnosis.findings.empty() ? Json::array() : Json(diagnosis.findings[0].culprit_ranks);
+  json["summary"] = diagnosis.summary;
+  json["reached"] = ReachedJson(attempt.reached);
+  return json;
 }
 
 }  // namespace
 
-void PrintDiagnosisJson(const Run& run, const Diagnosis& diagnosis, Output& out) {
+void PrintDiagnosisJson(const Run& run, const Diagnosis& diagnosis, const Playbooks& playbooks,
+                        const std::vector<EarlierAttempt>& earlier, Output& out, JsonLayout layout) {
   Json json = {{"schema", "ddbg.diagnosis/1"},
                {"run_id", run.run_id},
                {"attempt_id", run.attempt_id},
@@ -87,9 +116,9 @@ void PrintDiagnosisJson(const Run& run, const Diagnosis& diagnosis, Output& out)
     for (const auto& [key, value] : fields.items())
       if (key != "summary" && key != "evidence" && key != "confidence") json[key] = value;
     json["evidence"] = first.evidence;
-    json["next_steps"] = NextSteps(first);
+    PutPlaybook(run, first, playbooks, &json);
   } else {
-    for (const char* key : {"class", "phase", "kind", "first_bad_event"}) json[key] = nullptr;
+    for (const char* key : {"class", "phase", "kind", "first_bad_event", "playbook"}) json[key] = nullptr;
     for (const char* key : {"culprit_ranks", "evidence", "next_steps"}) json[key] = Json::array();
   }
   json["summary"] = diagnosis.summary;
@@ -97,7 +126,10 @@ void PrintDiagnosisJson(const Run& run, const Diagnosis& diagnosis, Output& out)
   json["caveats"] = diagnosis.caveats;
   json["findings"] = Json::array();
   for (const Finding& finding : diagnosis.findings) json["findings"].push_back(FindingOf(run, finding));
-  out.Write(Dump(json, 2) + "\n");
+  if (!earlier.empty()) json["reached"] = ReachedJson(ReachedBy(run));  // as that of those before
+  json["earlier_attempts"] = Json::array();
+  for (const EarlierAttempt& attempt : earlier) json["earlier_attempts"].push_back(AttemptOf(attempt));
+  out.Write(Dump(json, layout == JsonLayout::kOneLine ? -1 : 2) + "\n");
 }
 
 }  // namespace ddbg::analyzer

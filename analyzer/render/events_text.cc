@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "analyzer/call_fields.h"
-#include "analyzer/comm_name.h"
-#include "analyzer/format.h"
+#include "analyzer/model/call_fields.h"
+#include "analyzer/model/comm_name.h"
+#include "analyzer/model/format.h"
 #include "analyzer/render/events.h"
 
 namespace ddbg::analyzer {
@@ -30,6 +30,8 @@ std::string ThreadCell(const Row& row) {
   auto tid = row.process.tid_by_thread.find(row.call.thread);
   return tid == row.process.tid_by_thread.end() ? "" : std::to_string(tid->second);
 }
+
+std::string StepCell(const Row& row) { return row.event.step < 0 ? "" : std::to_string(row.event.step); }
 
 std::string DurationCell(const Row& row) {
   return row.call.open() ? "never returned" : DurationText(row.call.duration_ns);
@@ -61,7 +63,6 @@ void AddDeviceParts(const Row& row, std::vector<std::string>* parts) {
   auto add = [&](bool has, std::string part) {
     if (has && !part.empty()) parts->push_back(std::move(part));
   };
-  add(fields.ranks, fmt::format("rank {} of {}", call.peer, call.count));
   add(fields.color, fmt::format("color {}", call.tag));
   add(fields.operations, Counted(call.count, "operation"));
   add(fields.group, fmt::format("group {}", call.aux));
@@ -92,6 +93,13 @@ std::string ArgumentsCell(const Row& row) {
   if (fields.requests) parts.push_back(Counted(call.count, "request"));
   if (fields.polls) parts.push_back(Counted(call.count, "poll") + " found nothing");
   if (fields.code) parts.push_back(fmt::format("code {}", call.tag));
+  if (fields.step) parts.push_back(std::to_string(static_cast<int64_t>(call.count)));
+  if (fields.level) parts.push_back(fmt::format("level {}", call.tag));
+  if (fields.name) parts.push_back(MarkName(row.process, call));
+  if (fields.ranks) parts.push_back(fmt::format("rank {} of {}", call.peer, call.count));
+  if (fields.value) parts.push_back(fmt::format("{}", ValueOf(call)));
+  if (fields.text) parts.push_back(MarkText(row.process, call));
+  if (fields.number) parts.push_back(std::to_string(static_cast<int64_t>(call.count)));
   if (IsNccl(call) || IsCuda(call)) AddDeviceParts(row, &parts);
   if (call.call == kCallLost) parts.push_back(Counted(call.count, "record"));
   if (call.known() && !call.open() && call.result != 0) parts.push_back("result " + ResultText(call));
@@ -112,6 +120,7 @@ struct Column {
 
 constexpr Column kTime = {"time s", 12, true, TimeCell};
 constexpr Column kRank = {"rank", 4, true, RankCell};
+constexpr Column kStep = {"step", 5, true, StepCell};
 constexpr Column kThread = {"thread", 7, true, ThreadCell};
 constexpr Column kDuration = {"duration", 14, true, DurationCell};
 constexpr Column kCall = {"call", 20, false, CallCell};
@@ -119,10 +128,11 @@ constexpr Column kComm = {"communicator", 20, false, CommCell};
 constexpr Column kArguments = {"arguments", 34, false, ArgumentsCell};
 constexpr Column kSource = {"from", 0, false, SourceCell};
 
-std::vector<Column> ColumnsFor(const Run& run, bool stacks) {
+std::vector<Column> ColumnsFor(const Run& run, const Steps* steps, bool stacks) {
   bool threads = false;
   for (const Process& process : run.processes) threads = threads || process.tid_by_thread.size() > 1;
   std::vector<Column> columns = {kTime, kRank};
+  if (steps && steps->source() != StepSource::kNone) columns.push_back(kStep);
   if (threads) columns.push_back(kThread);
   columns.insert(columns.end(), {kDuration, kCall, kComm, kArguments});
   if (stacks) columns.push_back(kSource);
@@ -141,18 +151,33 @@ std::string Line(const std::vector<Column>& columns, Cell cell) {
   return line + '\n';
 }
 
+Tone ToneOf(const Call& call) {
+  if (call.known() && call.open()) return Tone::kBad;
+  bool failed = call.known() && call.result != 0 && !(call.flags & kFlagNothingDone);
+  return failed || call.call == kCallLost ? Tone::kDoubt : Tone::kPlain;
+}
+
 }  // namespace
 
 void PrintEventsText(const Run& run, const Timeline& timeline, const EventFilter& filter, StackViews* views,
-                     Output& out) {
-  std::vector<Column> columns = ColumnsFor(run, views != nullptr);
-  out.Write(Line(columns, [](const Column& column) { return std::string(column.header); }));
-  ForEachEvent(run, timeline, filter, [&](const Event& event) {
-    const Process& process = run.processes[event.process];
-    const Call& call = process.calls[event.call];
-    Row row{run, process, event, call, FieldsOf(call), views};
-    return out.Write(Line(columns, [&](const Column& column) { return column.cell(row); }));
-  });
+                     Output& out, const Steps* steps) {
+  std::vector<Column> columns = ColumnsFor(run, steps, views != nullptr);
+  const Terminal& terminal = out.terminal();
+  auto write = [&](Tone tone, std::string line) {
+    if (!terminal.colored()) return out.Write(line);
+    line.pop_back();
+    return out.Write(terminal.Paint(tone, line)) && out.Write("\n");
+  };
+  write(Tone::kTitle, Line(columns, [](const Column& column) { return std::string(column.header); }));
+  ForEachEvent(
+      run, timeline, filter,
+      [&](const Event& event) {
+        const Process& process = run.processes[event.process];
+        const Call& call = process.calls[event.call];
+        Row row{run, process, event, call, FieldsOf(call), views};
+        return write(ToneOf(call), Line(columns, [&](const Column& column) { return column.cell(row); }));
+      },
+      steps);
 }
 
 }  // namespace ddbg::analyzer

@@ -1,15 +1,21 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
-#include "analyzer/call_fields.h"
-#include "analyzer/comm_name.h"
-#include "analyzer/format.h"
+#include "analyzer/align/timeline.h"
+#include "analyzer/align/wall_clock.h"
+#include "analyzer/context/situation.h"
+#include "analyzer/model/call_fields.h"
+#include "analyzer/model/comm_name.h"
+#include "analyzer/model/format.h"
 #include "analyzer/render/info.h"
-#include "analyzer/run_summary.h"
-#include "analyzer/situation.h"
-#include "analyzer/timeline.h"
+#include "analyzer/render/telemetry.h"
+#include "analyzer/report/run_summary.h"
+#include "analyzer/steps/roles.h"
+#include "analyzer/verdict/attempts.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -78,11 +84,38 @@ std::set<std::string> Levels(const Run& run) {
   return levels;
 }
 
-std::string Header(const Run& run) {
+// Of one host there is nothing to say.
+std::string Clocks(const Run& run, const Timeline& timeline) {
+  WallClocks walls(run, timeline);
+  std::string text;
+  std::vector<ClockSummary> clocks = ClocksOf(run, timeline, walls);
+  for (size_t i = 0; i < clocks.size() && clocks.size() > 1; ++i) {
+    const ClockSummary& clock = clocks[i];
+    std::string line = fmt::format("{} at the start {:.6f} s", clock.host, static_cast<double>(clock.start_ns) / 1e9);
+    if (i > 0) {
+      line += fmt::format(", {:+.3f} ppm, ", clock.drift_ppm);
+      line += clock.error_ns == kUnknownError ? "known from wall clocks only"
+                                              : fmt::format("known to {}", DurationText(clock.error_ns));
+      if (clock.wall_ahead_ns)
+        line += fmt::format("; wall clock {:+.3f} s", static_cast<double>(*clock.wall_ahead_ns) / 1e9);
+    } else {
+      line += ", the reference";
+    }
+    text += Line("clock", line);
+  }
+  if (size_t count = timeline.alignment().contradictions)
+    text += Line("order", Counted(count, "event") + " between hosts that no order of clocks explains");
+  return text;
+}
+
+std::string Header(const Run& run, const Terminal& terminal) {
   Timeline timeline(run);
-  std::string text = LossLine(run) + "\n";
+  std::string losses = LossLine(run);
+  std::string text = terminal.Paragraph(losses, 0, losses.starts_with("LOST") ? Tone::kDoubt : Tone::kPlain);
   text += Line("run", run.run_id + (run.live ? " (running)" : ""));
   text += Line("attempt", std::to_string(run.attempt_id));
+  for (const EarlierAttempt& attempt : EarlierAttempts(run.dir))
+    text += Line("before it", fmt::format("attempt {}: {}", attempt.number, OutcomeText(attempt)));
   text += Line("host", Distinct(run, [](const Process& p) { return p.host; }));
   text += Line("launcher", Distinct(run, [](const Process& p) { return p.launcher; }));
   text +=
@@ -91,6 +124,8 @@ std::string Header(const Run& run) {
     text += Line(api.c_str(), fmt::format("{}", fmt::join(versions, ", ")));
   text += Line("devices", Devices(run));
   for (const std::string& level : Levels(run)) text += Line("recorded", level);
+  text += Clocks(run, timeline);
+  for (const NodeTelemetry& node : run.nodes) text += Line("node", NodeText(node));
   if (timeline.realtime_ns()) text += Line("start", WallClockText(timeline.realtime_ns()));
   text += Line("duration", DurationText(timeline.end_ns()));
   if (WorldSize(run) >= 0) text += Line("ranks", fmt::format("{} of {}", run.processes.size(), WorldSize(run)));
@@ -109,16 +144,59 @@ std::string Ranks(const Run& run) {
   return table.Text();
 }
 
+// "split of MPI_COMM_WORLD" of "split#3 of MPI_COMM_WORLD".
+std::string WithoutIndex(const std::string& name) {
+  size_t mark = name.find('#'), end = mark == name.npos ? name.npos : name.find_first_not_of("0123456789", mark + 1);
+  return end == name.npos || end == mark + 1 ? name : name.substr(0, mark) + name.substr(end);
+}
+
+// Communicators of one kind, role and size in one line each: a job may have thousands.
+std::string Communicators(const Run& run, const Terminal& terminal) {
+  constexpr size_t kMostLines = 24;
+  Matching matching = MatchCollectives(run);
+  Steps steps(run, matching);
+  Roles roles(run, matching, steps);
+  std::map<std::tuple<std::string, uint32_t, int>, std::pair<size_t, size_t>> kinds;  // → how many, the first
+  std::vector<std::tuple<std::string, uint32_t, int>> order;
+  for (size_t g = 0; g < matching.groups.size(); ++g) {
+    const CommGroup& group = matching.groups[g];
+    std::tuple kind(WithoutIndex(group.name), group.size, static_cast<int>(roles.of(g).role));
+    auto [at, fresh] = kinds.try_emplace(kind, 0, g);
+    ++at->second.first;
+    if (fresh) order.push_back(kind);
+  }
+  if (order.empty()) return "";
+  Table table({"communicator", "ranks", "how many", "collectives", "role", "because"});
+  for (size_t i = 0; i < order.size() && i < kMostLines; ++i) {
+    const auto& [count, first] = kinds[order[i]];
+    const CommRole& role = roles.of(first);
+    std::string name = RoleName(role.role);
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (role.role != Role::kUnknown) name += fmt::format(" ({:.0f} %)", role.confidence * 100);
+    table.Add({matching.groups[first].name, std::to_string(matching.groups[first].size), std::to_string(count),
+               Grouped(matching.groups[first].longest), name, role.why});
+  }
+  std::string more = order.size() > kMostLines ? fmt::format("… and {} more\n", order.size() - kMostLines) : "";
+  std::string text = table.Text();
+  size_t header = text.find('\n');
+  return "\n" + terminal.Paint(Tone::kTitle, text.substr(0, header)) + text.substr(header) + more;
+}
+
 }  // namespace
 
 void PrintInfoText(const Run& run, Output& out) {
-  out.Write(Header(run) + "\n" + Ranks(run));
+  const Terminal& terminal = out.terminal();
+  std::string ranks = Ranks(run);
+  size_t header = ranks.find('\n');
+  out.Write(Header(run, terminal) + "\n" + terminal.Paint(Tone::kTitle, ranks.substr(0, header)) +
+            ranks.substr(header));
+  out.Write(Communicators(run, terminal));
   std::string damage;
   for (const Process& process : run.processes) {
-    for (const std::string& sentence : process.damage) damage += "  " + sentence + "\n";
+    for (const std::string& sentence : process.damage) damage += terminal.Paragraph(sentence, 2);
   }
-  for (const std::string& sentence : run.unreadable) damage += "  " + sentence + "\n";
-  if (!damage.empty()) out.Write("\ndamage\n" + damage);
+  for (const std::string& sentence : run.unreadable) damage += terminal.Paragraph(sentence, 2);
+  if (!damage.empty()) out.Write("\n" + terminal.Paint(Tone::kTitle, "damage") + "\n" + damage);
 }
 
 }  // namespace ddbg::analyzer

@@ -6,7 +6,7 @@ namespace ddbg::analyzer {
 
 constexpr size_t kPieceBytes = 64 << 10;
 
-Output::Output(FILE* file) : file_(file) {
+Output::Output(FILE* file) : file_(file), terminal_(Terminal::Of(file)) {
   // A closed pipe shall be an error of fwrite, not the end of the process.
   signal(SIGPIPE, SIG_IGN);
 }

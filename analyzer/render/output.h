@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/render/terminal.h"
+
 namespace ddbg::analyzer {
 
 class Output {
@@ -18,8 +20,12 @@ class Output {
   bool Write(std::string_view text);
   bool Flush();
 
+  // How text looks at the other end.
+  const Terminal& terminal() const { return terminal_; }
+
  private:
   FILE* file_;
+  Terminal terminal_;
   std::string buffer_;
   bool gone_ = false;
 };
