@@ -249,10 +249,18 @@ def lammps(machine, pairs):
           [["step time added", "≤ 0.4 %", "%+.2f %%" % median, "[%+.2f %%, %+.2f %%]" % (low, high)]])
 
 
+def analyzer():
+    import analyzer_scale  # beside this file
+    print("### Analyzer\n")
+    if not analyzer_scale.GENERATOR.exists():
+        return print("%s is missing: build the target synthetic_run\n" % analyzer_scale.GENERATOR)
+    analyzer_scale.report(PREFIX / "bin/ddbg", analyzer_scale.GENERATOR, analyzer_scale.RUNS)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench.sh", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="rounds per mode (9)")
-    parser.add_argument("--only", choices=["call", "python", "collector", "lammps"], help="one part")
+    parser.add_argument("--only", choices=["call", "python", "collector", "lammps", "analyzer"], help="one part")
     parser.add_argument("--no-peers", action="store_true", help="without LTTng-UST and EZTrace")
     options = parser.parse_args()
     if not LIBRARY.exists():
@@ -273,6 +281,8 @@ def main():
             collector(machine, processes=8, rate=250_000, seconds=10)
         if options.only in (None, "lammps"):
             lammps(machine, options.rounds)
+        if options.only in (None, "analyzer"):
+            analyzer()
     finally:
         if "lttng" in peers:
             peers["lttng"].close()

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../shim/ddbg.h"
+
 enum { kBatches = 41, kCalls = 2000 };
 
 static double now_ns(void) {
@@ -31,6 +33,12 @@ static void allreduce(void) {
 }
 
 static void barrier(void) { MPI_Barrier(MPI_COMM_SELF); }
+
+static void step(void) { ddbg_step(7); }
+
+static void phase(void) { ddbg_phase_begin("forward"); }
+
+static void pcontrol(void) { MPI_Pcontrol(1, "forward"); }
 
 // `depth` frames of the program's own above the call.
 static __attribute__((noinline)) void at_depth(int depth, void (*call)(void)) {
@@ -63,6 +71,9 @@ int main(int argc, char** argv) {
   measure("MPI_Iprobe", depth, iprobe);
   measure("MPI_Allreduce", depth, allreduce);
   measure("MPI_Barrier", depth, barrier);
+  measure("ddbg_step", depth, step);
+  measure("ddbg_phase_begin", depth, phase);
+  measure("MPI_Pcontrol", depth, pcontrol);
   MPI_Finalize();
   return 0;
 }

@@ -17,6 +17,11 @@ def pytest_configure():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """What takes minutes goes first, so that nothing waits for it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def prefix():
     folder = Path(os.environ.get("DDBG_PREFIX", ROOT / "build/install")).resolve()

@@ -7,6 +7,8 @@ from harness import ROOT
 
 ENTER = """set -e
 root=$1; shift
+[ -e $root/etc/hosts ] || : >$root/etc/hosts
+mount --bind /etc/hosts $root/etc/hosts
 for place in $PLACES; do mkdir -p $root$place; mount --bind $place $root$place; done
 mount -t proc proc $root/proc
 mount --rbind /dev $root/dev

@@ -49,6 +49,15 @@ class OpenMpi(Mpi):
             line += ["-x", "LD_PRELOAD=%s" % preload]
         return line + [str(word) for word in program]
 
+    def command_over_hosts(self, hosts, ranks, program, preload, remote_shell):
+        """With `ranks` processes on each host, over TCP; `remote_shell` is called as ssh is."""
+        line = self.command(len(hosts) * ranks, [], preload)
+        line += ["--host", ",".join("%s:%d" % (host, ranks) for host in hosts), "--mca", "plm", "rsh"]
+        line += ["--mca", "plm_rsh_agent", str(remote_shell), "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+        line += ["--mca", "mpi_yield_when_idle", "1"]
+        line += ["--mca", "btl_tcp_if_include", "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24"]
+        return line + [str(word) for word in program]
+
 
 class Mpich(Mpi):
     suffix = "mpich"
@@ -60,6 +69,12 @@ class Mpich(Mpi):
         line = [self.launcher, "-n", str(ranks)]
         if preload:
             line += ["-genv", "LD_PRELOAD", str(preload)]
+        return line + [str(word) for word in program]
+
+    def command_over_hosts(self, hosts, ranks, program, preload, remote_shell):
+        line = self.command(len(hosts) * ranks, [], preload)
+        line += ["-hosts", ",".join("%s:%d" % (host, ranks) for host in hosts), "-launcher", "rsh"]
+        line += ["-launcher-exec", str(remote_shell), "-iface", "eth0", "-genv", "UCX_TLS", "tcp,self"]
         return line + [str(word) for word in program]
 
 

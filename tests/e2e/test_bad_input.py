@@ -1,4 +1,5 @@
 """Bad input: one clear sentence with a way out on stderr, the documented exit code, no crash; and the job runs on."""
+import json
 import random
 import shutil
 import signal
@@ -116,6 +117,62 @@ def test_rank_file_missing(finished):
     assert verdict["verdict"] != "healthy", shown(verdict)
     assert verdict["exit_code"] in (1, UNKNOWN)
     assert "1" in verdict["summary"] + " ".join(verdict.get("caveats", [])), shown(verdict)
+
+
+def assert_not_healthy(verdict):
+    assert verdict["verdict"] != "healthy", shown(verdict)
+    assert verdict["exit_code"] in (1, UNKNOWN)
+
+
+def test_empty_file_among_others(finished):
+    finished.rank_files()[1].write_bytes(b"")
+    verdict = finished.diagnose()
+    assert_not_healthy(verdict)
+    assert "rank-00001.ddbg" in verdict["summary"] + " ".join(verdict["caveats"]), shown(verdict)
+
+
+def test_directory_among_the_files(finished):
+    folder = finished.rank_files()[0].parent
+    (folder / "rank-00002.ddbg").mkdir()
+    verdict = finished.diagnose()
+    assert_not_healthy(verdict)
+    assert "rank-00002.ddbg" in verdict["summary"] + " ".join(verdict["caveats"]), shown(verdict)
+
+
+def test_one_file_of_a_later_version(finished):
+    file = finished.rank_files()[1]
+    content = bytearray(file.read_bytes())
+    content[8:12] = struct.pack("<I", 99)
+    file.write_bytes(content)
+    verdict = finished.diagnose()
+    assert_not_healthy(verdict)
+    assert "99" in verdict["summary"] + " ".join(verdict["caveats"]), shown(verdict)
+
+
+def test_copy_of_a_file_under_another_name(finished):
+    file = finished.rank_files()[0]
+    shutil.copy(file, file.with_name("rank-00009.ddbg"))
+    verdict = finished.diagnose()
+    assert_healthy(verdict)
+    assert any("copy" in caveat for caveat in verdict["caveats"]), shown(verdict)
+
+
+def test_files_of_two_runs_given_together(bench, build, openmpi):
+    for run, program in (("first", "hello.c"), ("second", "hello.c")):
+        job = bench.mpirun(openmpi, 2, [build(openmpi, program)], DDBG_RUN_ID=run)
+        assert job.wait() == 0, job.stderr
+    bench.stop_collectors()
+    done = bench.ddbg("diagnose", bench.runs / "first", bench.runs / "second", "--json")
+    verdict = json.loads(done.stdout)
+    assert verdict["run_id"] == "second", shown(verdict)
+    assert any("first" in caveat and "left out" in caveat for caveat in verdict["caveats"]), shown(verdict)
+
+
+@pytest.mark.parametrize("option", ["--last=soon", "--last=-3", "--memory=lots"])
+def test_lengths_and_sizes_that_are_none(finished, option):
+    done = finished.ddbg("diagnose", "latest", option)
+    assert done.returncode == USAGE, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_two_processes_that_claim_one_rank(bench, build, openmpi):

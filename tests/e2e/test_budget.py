@@ -34,6 +34,8 @@ def check_sums(bench, rank_info, steps):
         assert detail[call] == times and call not in sums, (call, detail, sums)
 
 
+# The busier the machine, the more is being written at once.
+@pytest.mark.alone
 def test_budget_is_kept_and_no_call_is_forgotten(bench, build, mpi):
     steps = 8000
     job = run_long(bench, build, mpi, "--steps", steps)

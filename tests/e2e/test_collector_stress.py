@@ -11,6 +11,8 @@ import pytest
 
 from harness import wait_until
 
+pytestmark = pytest.mark.alone
+
 RANKS = 2
 RECORDS_PER_STEP = 3  # the two halves of MPI_Sendrecv, and MPI_Allreduce
 RECORDS_BESIDE = 2    # MPI_Init and MPI_Finalize

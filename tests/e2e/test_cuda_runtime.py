@@ -148,6 +148,7 @@ def completions(trace):
     return {call["aux"]: call for call in trace.calls if call["call"] == "2"}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("which, timed", [("1/1", None), ("scale", "_Z5scalePff"), ("^nothing$", "")])
 def test_kernels_are_timed(bench, life, which, timed):
     """On the device, by the host's clock; never in a capture, and by name only once the name is known."""

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 # dlsym: for who looks functions up.
-WRAPPED = r"P?MPI_|p?nccl[A-Z]|(__)?cuda[A-Z]|cu[A-Z]|ddbg_|dlsym$"
+WRAPPED = r"P?MPI_|p?nccl[A-Z]|(__)?cuda[A-Z]|cu[A-Z]|InitializeInjectionNvtx2$|ddbg_|dlsym$|_ZN4(gloo|c10d)"
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 

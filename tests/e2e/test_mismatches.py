@@ -56,6 +56,19 @@ def test_same_calls_on_all_ranks_are_healthy(bench, build, mpi):
     assert_healthy(bench.diagnose())
 
 
+def test_who_called_the_one_wrapper_tells_equal_calls_apart(bench, build, mpi):
+    job = bench.mpirun(mpi, 3, [build(mpi, "one_wrapper.c"), "--skip", 1])
+    verdict = ended(bench, job, "callsite_mismatch")
+    assert_fault(verdict, "callsite_mismatch", "control_flow_divergence", rank=1, comm="MPI_COMM_WORLD", seq=16)
+    for way in ("sum() at one_wrapper.c:10 by way of log_loss()", "by way of sum_gradients()", "1 collective fewer"):
+        assert way in verdict["summary"], shown(verdict)
+
+
+def test_one_wrapper_that_all_ranks_call_alike_is_healthy(bench, build, mpi):
+    assert bench.mpirun(mpi, 3, [build(mpi, "one_wrapper.c")]).wait() == 0
+    assert_healthy(bench.diagnose())
+
+
 def test_message_that_nobody_receives(bench, build, mpi):
     job = bench.mpirun(mpi, 2, [build(mpi, "unmatched.c"), "--fault", "send"])
     assert job.wait() == 0

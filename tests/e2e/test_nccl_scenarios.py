@@ -75,6 +75,7 @@ def test_the_first_bad_event_is_the_planted_one(bench, gpu, scenario):
     if scenario.exact:
         first = verdict["first_bad_event"]
         assert (first["rank"], first["comm"], first["seq"]) == (told["rank"], told["comm"], told["seq"]), shown(verdict)
+        assert (first["step"], first["step_source"]) == (told["step"], "inferred"), shown(verdict)
 
 
 @pytest.mark.parametrize("fault", sorted({scenario.fault for scenario in SCENARIOS_OF_THE_LOOP}))

@@ -26,11 +26,14 @@ def test_rooms_include_only_what_they_may():
     ("shim/mpi/bad.cc", "collector/session.h"),
     ("shim/mpi/bad.cc", "proto/ddbg.pb.h"),
     ("shim/recorder/bad.cc", "<spdlog/spdlog.h>"),
-    ("collector/bad.cc", "analyzer/model.h"),
+    ("collector/bad.cc", "analyzer/model/model.h"),
     ("collector/bad.cc", "proto/call.h"),
     ("analyzer/bad.cc", "collector/session.h"),
     ("analyzer/find/bad.cc", "analyzer/render/text.h"),
     ("analyzer/find/bad.cc", "<iostream>"),
+    ("analyzer/match/bad.cc", "analyzer/find/late_windows.h"),
+    ("analyzer/model/bad.cc", "analyzer/load/load.h"),
+    ("analyzer/context/bad.cc", "analyzer/verdict/diagnose.h"),
     ("analyzer/render/bad.cc", "analyzer/command.h"),
 ])
 def test_checker_sees_a_forbidden_include(tmp_path, file, include):

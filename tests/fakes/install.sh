@@ -49,7 +49,7 @@ if [[ ! -e $root$place ]]; then
   stub_library libcurand.so.10 'curand' 1
   stub_library libcusolver.so.11 'cusolver' 1
   stub_library libnvrtc.so.12 'nvrtc' 1
-  stub_library libnvToolsExt.so.1 'nvtx' 0
+  stub_library libnvToolsExt.so.1 'nvtx' 0 "$here/stubs/nvtx.cc"
   mkdir -p "$root/opt/ddbg-fakes"
   rm -rf "$root$place.new"
   cp -r "$made" "$root$place.new"

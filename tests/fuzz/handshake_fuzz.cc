@@ -10,6 +10,7 @@
 #include <string>
 
 #include "collector/connection.h"
+#include "collector/node/node_telemetry.h"
 #include "collector/run_dir.h"
 #include "collector/session.h"
 #include "proto/trace_reader.h"
@@ -88,12 +89,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
 
   ScratchDir scratch;
   collector::Log log("off", false);
-  collector::RunDirs run_dirs(log, "host");
   asio::io_context io;
+  collector::BudgetKeeper budgets([](const std::string&) {});
+  collector::RunDirs run_dirs(log, "host", budgets);
+  collector::NodeTelemetry telemetry(io, run_dirs);
   int ends[2];
   Require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-  collector::BudgetKeeper budgets([](const std::string&) {});
-  Door door(io, collector::Node{log, run_dirs, budgets}, fake, scratch / "runs");
+  Door door(io, collector::Node{log, run_dirs, budgets, telemetry}, fake, scratch / "runs");
   std::optional<collector::Peer> peer = collector::Peer::Of(ends[0]);
   Require(peer.has_value());
   auto connection = std::make_shared<collector::Connection>(io, collector::UniqueFd{ends[0]}, std::move(*peer), &door);

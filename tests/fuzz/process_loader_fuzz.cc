@@ -4,7 +4,7 @@
 //     input = chunk*, each size u16, bytes
 #include <algorithm>
 
-#include "analyzer/process_loader.h"
+#include "analyzer/load/process_loader.h"
 #include "tests/fuzz/input.h"
 
 using namespace ddbg;
@@ -19,6 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
                                [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   Require(sorted);
   Require(process.lost.size() == kLossCauses);
+  // Columns that readers index by entry; a packet's few bytes stand for at most some thousand entries.
+  Require(process.samples.t_ns.size() <= size);
+  Require(std::is_sorted(process.samples.t_ns.begin(), process.samples.t_ns.end()));
+  for (const auto& column : process.samples.columns) Require(column.values.size() == process.samples.t_ns.size());
   for (const auto& [index, detail] : process.open_detail) Require(process.calls.at(index).open());
   return 0;
 }

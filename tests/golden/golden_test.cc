@@ -6,8 +6,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "analyzer/describe.h"
-#include "analyzer/diagnose.h"
+#include "analyzer/align/timeline.h"
+#include "analyzer/model/describe.h"
+#include "analyzer/verdict/diagnose.h"
 #include "tests/golden/log_reader.h"
 
 namespace ddbg::analyzer {
@@ -37,12 +38,21 @@ std::map<std::string, std::string> Fields(const Finding& finding) {
   return {{"kind", finding.kind},
           {"rank", std::to_string(finding.first.rank)},
           {"seq", std::to_string(finding.first.seq)},
+          {"step", std::to_string(finding.first.step)},
+          {"step_source", finding.first.step_source},
           {"comm", finding.first.comm},
           {"call", finding.first.call_name},
           {"field", finding.first.field},
           {"expected", finding.first.expected},
           {"actual", finding.first.actual},
           {"culprits", Ranks(finding.culprit_ranks)}};
+}
+
+// With spaces for the underscores of `part`.
+bool HasCaveat(const Diagnosis& diagnosis, std::string part) {
+  std::replace(part.begin(), part.end(), '_', ' ');
+  return std::any_of(diagnosis.caveats.begin(), diagnosis.caveats.end(),
+                     [&](const std::string& caveat) { return caveat.find(part) != std::string::npos; });
 }
 
 class GoldenLogs : public testing::TestWithParam<std::string> {};
@@ -58,8 +68,17 @@ TEST_P(GoldenLogs, GiveTheirVerdict) {
   Diagnosis diagnosis = DiagnoseRun(log.run);
 
   ASSERT_EQ(Verdict(diagnosis), log.verdict) << diagnosis.summary;
+  if (auto caveat = log.expected.extract("caveat")) {
+    EXPECT_TRUE(HasCaveat(diagnosis, caveat.mapped())) << caveat.mapped();
+  }
   if (diagnosis.findings.empty()) return;
   std::map<std::string, std::string> fields = Fields(diagnosis.findings[0]);
+  // Of the run's axis, whatever the host's clock says; a process may have started a little before its first call.
+  constexpr int64_t kStartNs = -1'000'000'000;
+  int64_t end_ns = Timeline(log.run).end_ns();
+  for (const Finding& finding : diagnosis.findings)
+    EXPECT_TRUE(finding.first.t_ns >= kStartNs && finding.first.t_ns <= end_ns)
+        << finding.kind << ": " << finding.first.t_ns << " of " << end_ns;
   for (const auto& [key, value] : log.expected) EXPECT_EQ(fields[key], value) << key << ": " << diagnosis.summary;
 }
 

@@ -1,11 +1,14 @@
 // A training loop over NCCL with a planted fault (README.md). Exit code 0: it came to its end.
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <map>
 #include <random>
 #include <vector>
 
+#include "../../shim/ddbg.h"
 #include "ranks.h"
 
 namespace {
@@ -13,11 +16,12 @@ namespace {
 struct Options {
   std::string fault, truth;
   int ranks = 4, bad_rank = 1, bad_step = 3, steps = 6, seed = 1;
-  bool healthy = false;
+  bool healthy = false, marks = false;
 } g_options;
 
 constexpr size_t kBytes = 1 << 20;
 constexpr int kBuckets = 3;
+constexpr int kNobody = 9;  // a port without a server; not one that connect() may take itself for its own end
 
 struct Comm {
   const char* name;
@@ -51,10 +55,15 @@ class Trainer {
 
   void Tell(const Comm& comm, const char* call, const char* field) {
     if (g_options.healthy || g_options.truth.empty()) return;
-    FILE* file = fopen(g_options.truth.c_str(), "w");
-    fprintf(file, "{\"rank\": %d, \"step\": %d, \"comm\": \"%s\", \"seq\": %d, \"call\": \"%s\", \"field\": \"%s\"}\n",
-            rank_, step_, comm.name, comm.next_seq, call, field);
+    FILE* file = fopen((g_options.truth + ".part").c_str(), "w");
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fprintf(file,
+            "{\"rank\": %d, \"step\": %d, \"comm\": \"%s\", \"seq\": %d, \"call\": \"%s\", \"field\": \"%s\", "
+            "\"t_ns\": %lld}\n",
+            rank_, step_, comm.name, comm.next_seq, call, field, now.tv_sec * 1'000'000'000LL + now.tv_nsec);
     fclose(file);
+    rename((g_options.truth + ".part").c_str(), g_options.truth.c_str());
   }
 
   bool SetUp() {
@@ -62,6 +71,7 @@ class Trainer {
     if (cudaSetDevice(device) || cudaMalloc(&data_, kBytes) || cudaMemset(data_, 0, kBytes)) return false;
     if (cudaStreamCreateWithFlags(&compute_, 1) || cudaStreamCreateWithFlags(&traffic_, 1)) return false;
     if (cudaEventCreateWithFlags(&computed_, 2) || cudaEventCreateWithFlags(&sent_, 2)) return false;
+    if (!Rendezvous()) return false;
     ncclUniqueId id = job_.Id(0, rank_);
     if (g_options.fault == "two_ids" && !g_options.healthy) {
       // Each half of the job has an id of its own, though both say that they are all.
@@ -82,6 +92,40 @@ class Trainer {
     return ncclCommSplit(world_.handle, 0, rank_, &tensor_.handle, &config) == ncclSuccess && ++world_.next_seq;
   }
 
+  // Every rank says hello to the store of rank 0, as long as nobody is there again and again (W9).
+  bool Rendezvous() {
+    const char* port = getenv("MASTER_PORT");
+    if (!port) return true;
+    int number = atoi(port);
+    if (rank_ == 0) return Serve(number);
+    if (Misled("wrong_port")) Tell(world_, "ncclCommInitRankConfig", "arrival"), number = kNobody;
+    while (!SayHello(number)) Ranks::Pause();
+    return true;
+  }
+
+  bool Serve(int port) {
+    int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+    sockaddr_in address = Address(port);
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    return bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 && listen(listener, 64) == 0;
+  }
+
+  static bool SayHello(int port) {
+    int peer = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = Address(port);
+    bool there = connect(peer, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    close(peer);
+    return there;
+  }
+
+  static sockaddr_in Address(int port) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+
   // A rank whose init failed handles the error for a while; the others wait for it.
   bool LingerOnError() {
     for (int i = 0; i < 300'000; ++i) Ranks::Pause();
@@ -89,6 +133,7 @@ class Trainer {
   }
 
   void Step() {
+    if (g_options.marks) ddbg_step(step_);
     Load();
     Forward();
     Backward();
@@ -216,10 +261,11 @@ class Trainer {
 };
 
 bool Parse(int argc, char** argv) {
-  constexpr option kOptions[] = {
-      {"fault", 1, nullptr, 'f'},    {"ranks", 1, nullptr, 'n'},   {"bad-rank", 1, nullptr, 'r'},
-      {"bad-step", 1, nullptr, 's'}, {"steps", 1, nullptr, 'k'},   {"seed", 1, nullptr, 'i'},
-      {"truth", 1, nullptr, 't'},    {"healthy", 0, nullptr, 'h'}, {}};
+  constexpr option kOptions[] = {{"fault", 1, nullptr, 'f'},    {"ranks", 1, nullptr, 'n'},
+                                 {"bad-rank", 1, nullptr, 'r'}, {"bad-step", 1, nullptr, 's'},
+                                 {"steps", 1, nullptr, 'k'},    {"seed", 1, nullptr, 'i'},
+                                 {"truth", 1, nullptr, 't'},    {"healthy", 0, nullptr, 'h'},
+                                 {"marks", 0, nullptr, 'a'},    {}};
   for (int option; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (option) {
       case 'f': g_options.fault = optarg; break;
@@ -230,6 +276,7 @@ bool Parse(int argc, char** argv) {
       case 'i': g_options.seed = atoi(optarg); break;
       case 't': g_options.truth = optarg; break;
       case 'h': g_options.healthy = true; break;
+      case 'a': g_options.marks = true; break;
       default: return false;
     }
   }

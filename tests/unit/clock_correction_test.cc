@@ -1,4 +1,4 @@
-#include "analyzer/clock_correction.h"
+#include "analyzer/load/clock_correction.h"
 
 #include <gtest/gtest.h>
 
@@ -35,6 +35,16 @@ TEST(ClockCorrection, KeepsTheOrderOfTimes) {
     EXPECT_GT(clock.Corrected(t), last);
     last = clock.Corrected(t);
   }
+}
+
+TEST(ClockCorrection, AProcessWithAnotherClockIsOffFromTheStart) {
+  ClockCorrection clock;
+  clock.Add(145 * kSecond + kSecond / 10, 100 * kSecond + kSecond / 10);
+  clock.Add(155 * kSecond, 110 * kSecond);
+  clock.Begin(145 * kSecond);
+  EXPECT_EQ(clock.Corrected(145 * kSecond), 100 * kSecond);
+  EXPECT_EQ(clock.Corrected(150 * kSecond), 105 * kSecond);
+  EXPECT_EQ(clock.Corrected(165 * kSecond), 120 * kSecond);
 }
 
 TEST(ClockCorrection, DoesNotBelieveWhatIsNoDrift) {

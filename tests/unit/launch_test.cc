@@ -1,4 +1,4 @@
-#include "analyzer/launch.h"
+#include "analyzer/launch/launch.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 
 #include <filesystem>
 
-#include "analyzer/hang_watch.h"
-#include "analyzer/job.h"
-#include "analyzer/program_check.h"
-#include "analyzer/run_id.h"
-#include "analyzer/settle.h"
-#include "analyzer/switches.h"
+#include "analyzer/launch/hang_watch.h"
+#include "analyzer/launch/job.h"
+#include "analyzer/launch/program_check.h"
+#include "analyzer/load/run_id.h"
+#include "analyzer/load/settle.h"
+#include "analyzer/model/switches.h"
 #include "tests/unit/made_trace.h"
 #include "tests/unit/scratch_dir.h"
 #include "tests/unit/trace_file.h"
@@ -69,8 +69,21 @@ TEST(PrepareEnvironment, SetsIdentityAndPreloadsFirst) {
   EXPECT_EQ(environment.Get("LD_PRELOAD"), "/o/lib/libddbg.so:/other.so");
   EXPECT_EQ(environment.Get("DDBG_DIR"), "/runs");
   EXPECT_EQ(environment.Get("DDBG_RUN_ID"), "run-1");
-  EXPECT_EQ(environment.Get(kInternalList), "LD_PRELOAD;DDBG_DIR;DDBG_RUN_ID");
+  EXPECT_EQ(environment.Get(kInternalList), "LD_PRELOAD;DDBG_DIR;DDBG_RUN_ID;NVTX_INJECTION64_PATH");
   EXPECT_EQ(environment.Get(kList), std::nullopt);  // mpirun -x and this one together abort the job
+}
+
+TEST(PrepareEnvironment, TakesTheNvtxPlaceUnlessItIsAProfilers) {
+  Environment environment, under_nsys({"NVTX_INJECTION64_PATH=/nsys.so"}), for_nsys,
+      under_cuda({"CUDA_INJECTION64_PATH=/x"});
+  PrepareEnvironment(kPreload, {"./a"}, &environment);
+  EXPECT_EQ(environment.Get("NVTX_INJECTION64_PATH"), kPreload.library);
+  PrepareEnvironment(kPreload, {"./a"}, &under_nsys);
+  EXPECT_EQ(under_nsys.Get("NVTX_INJECTION64_PATH"), "/nsys.so");
+  PrepareEnvironment(kPreload, {"mpirun", "-n", "2", "/opt/nvidia/bin/nsys", "profile", "./a"}, &for_nsys);
+  EXPECT_EQ(for_nsys.Get("NVTX_INJECTION64_PATH"), std::nullopt);
+  PrepareEnvironment(kPreload, {"./a"}, &under_cuda);
+  EXPECT_EQ(under_cuda.Get("NVTX_INJECTION64_PATH"), std::nullopt);
 }
 
 TEST(PrepareEnvironment, PreloadsOnce) {
@@ -82,7 +95,7 @@ TEST(PrepareEnvironment, PreloadsOnce) {
 TEST(PrepareEnvironment, AppendsToAGivenListOfOpenMpi) {
   Environment environment({"OMPI_MCA_mca_base_env_list=FOO;BAR=1", "DDBG_SOCKET=/s"});
   PrepareEnvironment(kPreload, {"mpirun", "./a"}, &environment);
-  EXPECT_EQ(environment.Get(kList), "FOO;BAR=1;LD_PRELOAD;DDBG_DIR;DDBG_RUN_ID;DDBG_SOCKET");
+  EXPECT_EQ(environment.Get(kList), "FOO;BAR=1;LD_PRELOAD;DDBG_DIR;DDBG_RUN_ID;DDBG_SOCKET;NVTX_INJECTION64_PATH");
   EXPECT_EQ(environment.Get(kInternalList), std::nullopt);
 }
 

@@ -1,9 +1,9 @@
 // What NCCL and CUDA define in a trace.
 #include <gtest/gtest.h>
 
-#include "analyzer/call_fields.h"
-#include "analyzer/comm_name.h"
-#include "analyzer/load.h"
+#include "analyzer/load/load.h"
+#include "analyzer/model/call_fields.h"
+#include "analyzer/model/comm_name.h"
 #include "tests/unit/made_trace.h"
 #include "tests/unit/scratch_dir.h"
 

@@ -1,8 +1,8 @@
 // A process whose trace lies in several files: what was dropped, parts, and what is being written.
 #include <gtest/gtest.h>
 
-#include "analyzer/load.h"
-#include "analyzer/process_source.h"
+#include "analyzer/load/load.h"
+#include "analyzer/load/process_source.h"
 #include "proto/batch_reader.h"
 #include "proto/process_files.h"
 #include "tests/unit/made_trace.h"

@@ -76,6 +76,50 @@ inline proto::Definition WorldCommunicator(uint32_t id, int rank, int size) {
   return definition;
 }
 
+// The `seq`-th one on communicator 1, of datatype 2 from stack 3.
+inline Record Allreduce(uint32_t seq, int64_t start_ns, int64_t duration_ns = 10) {
+  Record record = SomeRecord(MpiCall::Allreduce, start_ns, duration_ns);
+  record.comm = 1;
+  record.seq = seq;
+  record.count = 100 + seq;
+  record.dtype = 2;
+  record.op = kOpSum;
+  record.stack = 3;
+  return record;
+}
+
+// The same, still open at `seen_ns`.
+inline proto::OpenCall OpenAllreduce(uint32_t seq, int64_t start_ns, int64_t seen_ns, uint32_t thread = 0,
+                                     uint32_t tid = 77) {
+  proto::OpenCall open_call;
+  open_call.set_thread(thread);
+  open_call.set_tid(tid);
+  proto::Call* half = open_call.add_half();
+  half->set_call(CallId(MpiCall::Allreduce));
+  half->set_start_ns(start_ns);
+  half->set_comm(1);
+  half->set_seq(seq);
+  half->set_peer(kNoPeer);
+  open_call.set_seen_ns(seen_ns);
+  return open_call;
+}
+
+// Frames as differences, the first one from 0.
+inline proto::Definition SomeStack(uint32_t id, const std::vector<int64_t>& deltas) {
+  proto::Definition definition;
+  definition.mutable_stack()->set_id(id);
+  for (int64_t delta : deltas) definition.mutable_stack()->add_frame(delta);
+  return definition;
+}
+
+inline proto::Definition SomeDatatype(uint32_t id) {
+  proto::Definition definition;
+  definition.mutable_datatype()->set_id(id);
+  definition.mutable_datatype()->set_name("MPI_DOUBLE");
+  definition.mutable_datatype()->set_size(8);
+  return definition;
+}
+
 // Writes a trace file through TraceWriter. Packets gather in a chunk until Cut().
 class TraceFile {
  public:

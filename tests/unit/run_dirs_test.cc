@@ -1,4 +1,4 @@
-#include "analyzer/run_dirs.h"
+#include "analyzer/load/run_dirs.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@ namespace ddbg::analyzer {
 namespace {
 
 // A letter is a call at a site: case tells calls apart (upper: barrier), the letter the site.
-std::vector<Step> Path(const char* text) {
-  std::vector<Step> path;
+std::vector<PathCall> Path(const char* text) {
+  std::vector<PathCall> path;
   for (; *text; ++text) path.push_back({static_cast<uint16_t>(*text < 'a' ? 1 : 2), static_cast<uint64_t>(*text)});
   return path;
 }
@@ -50,15 +50,15 @@ TEST(FindShift, TakesSitesThatStayPairedAsDesign) {
 TEST(FindShift, DoesNotExplainWhatOneShiftCannot) { EXPECT_FALSE(FindShift(Path("abXcd"), Path("abydc")).found); }
 
 TEST(FindShift, AnUnknownSiteEqualsAnything) {
-  std::vector<Step> unknown = Path("aaF");
+  std::vector<PathCall> unknown = Path("aaF");
   unknown[1].site = 0;
   EXPECT_FALSE(FindShift(unknown, Path("aaF")).found);
 }
 
 }  // namespace
 // From one line, a loop over sizes.
-std::vector<Step> Sizes(const std::vector<uint64_t>& sizes) {
-  std::vector<Step> path;
+std::vector<PathCall> Sizes(const std::vector<uint64_t>& sizes) {
+  std::vector<PathCall> path;
   for (uint64_t size : sizes) path.push_back({1, 7, size});
   return path;
 }

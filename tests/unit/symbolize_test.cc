@@ -1,4 +1,4 @@
-#include "analyzer/symbolize.h"
+#include "analyzer/stacks/symbolize.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "analyzer/fingerprint.h"
-#include "analyzer/module_role.h"
-#include "analyzer/stack_view.h"
+#include "analyzer/model/module_role.h"
+#include "analyzer/stacks/fingerprint.h"
+#include "analyzer/stacks/stack_view.h"
 #include "tests/unit/scratch_dir.h"
 
 namespace ddbg::analyzer {

@@ -1,0 +1,51 @@
+"""Data-parallel training on CPUs over gloo. RANK and WORLD_SIZE say who; --store is a file by which the ranks meet.
+   --batches N, and of one rank --bad-rank R --bad-batches M; --timeout S; --groups: odd and even ranks average once each"""
+import argparse
+import datetime
+import os
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--store")
+parser.add_argument("--batches", type=int, default=6)
+parser.add_argument("--bad-rank", type=int, default=-1)
+parser.add_argument("--bad-batches", type=int, default=7)
+parser.add_argument("--timeout", type=float, default=600)
+parser.add_argument("--groups", action="store_true")
+options = parser.parse_args()
+
+
+def train_one_step(model, optimizer, batch):
+    optimizer.zero_grad()
+    loss = model(batch).square().mean()
+    loss.backward()  # mark: backward
+    optimizer.step()
+    return float(loss)
+
+
+def end_of_epoch():
+    dist.barrier()  # mark: end of epoch
+
+
+def main():
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", init_method="file://" + options.store, rank=rank, world_size=size,
+                            timeout=datetime.timedelta(seconds=options.timeout))
+    torch.manual_seed(7)
+    torch.set_num_threads(1)
+    model = DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = options.bad_batches if rank == options.bad_rank else options.batches
+    losses = [train_one_step(model, optimizer, torch.full((3, 4), float(rank + step))) for step in range(batches)]
+    if options.groups:
+        groups = [dist.new_group(list(range(parity, size, 2))) for parity in (0, 1)]
+        dist.all_reduce(torch.ones(5), group=groups[rank % 2])
+    end_of_epoch()
+    print("rank", rank, ["%.6f" % loss for loss in losses])
+    dist.destroy_process_group()
+
+
+main()
