@@ -21,11 +21,17 @@ RULES = {
     # The collector knows no calls: it moves bytes.
     "collector": (("proto/", "collector/"), ("proto/call.h", "proto/calls_")),
     "analyzer": (("proto/", "analyzer/"), ()),
-    # A rule of thought makes findings from the model; it prints nothing and is no command.
-    "analyzer/find": (("proto/", "analyzer/"), ("analyzer/render/", "analyzer/cmd_", "analyzer/command", "iostream",
-                                                "fmt/color.h", "nlohmann/", "CLI/", "spdlog/")),
-    "analyzer/render": (("proto/", "analyzer/"), ("analyzer/cmd_", "analyzer/command", "CLI/")),
 }
+
+# The analyzer's rooms from the ground up: each may include itself and those before it, none prints or is a command but for
+# the last ones, and only main, command.h and cmd_*.cc include them all.
+ANALYZER = ("model", "stacks", "load", "match", "align", "steps", "launch", "context", "report", "find", "verdict", "render",
+            "export")
+NO_PRINTING = ("iostream", "fmt/color.h", "spdlog/")
+for floor, room in enumerate(ANALYZER):
+    below = tuple("analyzer/%s/" % name for name in ANALYZER[:floor + 1])
+    forbidden = () if room in ("render", "export") else NO_PRINTING
+    RULES["analyzer/" + room] = (("proto/",) + below, ("CLI/",) + forbidden)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 IMPORT = re.compile(r'^\s*import\s+"()([^"]+)"')

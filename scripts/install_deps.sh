@@ -10,7 +10,7 @@ build=(g++ cmake ninja-build pkg-config libunwind-dev protobuf-compiler libproto
        libdw-dev libelf-dev libasio-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev)
 openmpi=(openmpi-bin libopenmpi-dev)
 mpich=(mpich libmpich-dev)
-test=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-mpi4py gfortran
+test=(ccache libgloo-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-mpi4py gfortran
       lammps lammps-examples hpcc debootstrap gdb libjemalloc2 libtcmalloc-minimal4 clang
       libclang-rt-dev clang-format clang-tidy)
 # For the tests with a 32-bit program, which there is on one architecture only.

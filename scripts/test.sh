@@ -25,11 +25,13 @@ ctest --test-dir build/release --output-on-failure --timeout 300 --no-tests=erro
   --output-junit "$PWD/$results/unit.xml" || failed=1
 
 # The distribution's Python, since its pytest and mpi4py belong to it; another may come first in PATH.
-selection=()
-[[ $tier == quick ]] && selection=(-m quick)
-/usr/bin/python3 -m pytest tests/e2e "${selection[@]}" --junit-xml "$results/e2e.xml" || failed=1
+# Most tests wait for jobs: two go side by side, but for those that are judged by times.
+quick=
+[[ $tier == quick ]] && quick='quick and '
+/usr/bin/python3 -m pytest tests/e2e -n 2 --durations 15 -m "${quick}not alone" --junit-xml "$results/e2e.xml" || failed=1
+/usr/bin/python3 -m pytest tests/e2e --durations 15 -m "${quick}alone" --junit-xml "$results/alone.xml" || failed=1
 
-parts=(unit e2e)
+parts=(unit e2e alone)
 if [[ $tier == all ]]; then
   parts+=(asan tsan fuzz)
   scripts/sanitize.sh "$results" || failed=1
