@@ -125,14 +125,17 @@ std::optional<Departure> FindDeparture(Context& context, const std::vector<Path>
     }
   if (at == kNoIndex || at == 0) return std::nullopt;
   std::vector<size_t> went_left, went_right;
+  bool all_known = true;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].steps.size() <= at) continue;
-    if (PartingOf(paths[i], paths[left]) > at)
+    if (paths[i].steps.size() <= at)
+      all_known = false;
+    else if (PartingOf(paths[i], paths[left]) > at)
       went_left.push_back(i);
     else if (PartingOf(paths[i], paths[right]) > at)
       went_right.push_back(i);
   }
   if (went_left.size() == went_right.size()) {
+    if (!all_known) return std::nullopt;  // who is still to come decides
     bool left_known = WentBefore(paths, paths[left], at), right_known = WentBefore(paths, paths[right], at);
     if (left_known == right_known) return std::nullopt;
     if (left_known) std::swap(went_left, went_right);

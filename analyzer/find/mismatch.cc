@@ -17,9 +17,10 @@
 namespace ddbg::analyzer {
 namespace {
 
-// Members with another value than most. On a tie all are listed, but where one member defines what is right
-// (`decisive`, the root of a broadcast) its value is the reference.
-Split Compare(const std::vector<Vote>& votes, size_t decisive) {
+// Members with another value than most. On a tie of all `members` of a communicator all are listed, but where one defines
+// what is right (`decisive`, the root of a broadcast) its value is the reference. While a vote is missing it may be the
+// one that shows the root to be wrong.
+Split Compare(const std::vector<Vote>& votes, size_t members, size_t decisive) {
   std::map<std::string, size_t> count;
   for (const Vote& vote : votes) ++count[vote.value];
   Split split;
@@ -29,7 +30,7 @@ Split Compare(const std::vector<Vote>& votes, size_t decisive) {
   for (const auto& [value, n] : count)
     if (n == most) split.reference = value, ++holders;
   split.tie = holders > 1;
-  if (split.tie)
+  if (split.tie && votes.size() >= members)
     for (const Vote& vote : votes)
       if (vote.member == decisive) split.reference = vote.value, split.tie = false;
   for (const Vote& vote : votes)
@@ -142,7 +143,7 @@ class MismatchRule {
       std::string text = value(m);
       if (!text.empty()) votes.push_back({m, text});
     }
-    Split split = Compare(votes, decisive);
+    Split split = Compare(votes, group.size, decisive);
     if (split.minority.empty()) return false;
     if (split.tie) BreakTie(context_, group, seq, field, votes, &split);
     std::map<size_t, std::string> values;

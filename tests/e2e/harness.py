@@ -193,16 +193,16 @@ class Bench:
         verdict["exit_code"] = done.returncode
         return verdict
 
-    def diagnose_until(self, kind, run="latest", deadline_s=DEADLINE_S):
-        """Diagnoses a running job again and again until the verdict is of `kind` (or of one of several); returns the last one
-        in any case."""
+    def diagnose_until(self, kind, run="latest", deadline_s=DEADLINE_S, holds=lambda verdict: True):
+        """Diagnoses a running job again and again until the verdict is of `kind` (or of one of several) and `holds`; returns
+        the last one in any case."""
         kinds = (kind,) if isinstance(kind, str) else kind
         end = time.monotonic() + deadline_s
         while True:
             done = self.ddbg("diagnose", run, "--json")
             verdict = json.loads(done.stdout) if done.stdout.strip() else {"verdict": None, "stderr": done.stderr}
             verdict["exit_code"] = done.returncode
-            if verdict.get("kind") in kinds or time.monotonic() > end:
+            if (verdict.get("kind") in kinds and holds(verdict)) or time.monotonic() > end:
                 return verdict
             time.sleep(0.2)
 
