@@ -20,6 +20,9 @@ constexpr int64_t kLongCallNs = 1'000'000'000;     // a call open for longer is 
 constexpr int64_t kRepeatOpenNs = 30'000'000'000;  // and again, to show that it still is
 constexpr int64_t kClockPointNs = 10'000'000'000;
 constexpr int64_t kDetachedGraceNs = 1'000'000'000;  // a process that is ending loses its socket a little before
+// Its sender sends within a quarter of a second, unless the process is stopped, frozen or has no CPU: what it still sends
+// later of what was read in its stead is known by its positions.
+constexpr int64_t kSilentNs = 1'000'000'000;
 constexpr int64_t kStatusWaitNs = 2'000'000'000;     // for the parent to wait(2) for it
 constexpr int64_t kGiveUpNs = 60'000'000'000;        // on a disk that stays full after the process has ended
 
@@ -84,6 +87,7 @@ Result<void> Session::Adopt(std::shared_ptr<Connection> connection, const Client
 
 Result<void> Session::OnFrame(Connection&, std::string_view frame) {
   received_bytes_ += frame.size();
+  frame_ns_ = HostMonotonicNs();
   Result<void> taken = intake_.Take(frame, &sink_.pending());
   if (taken) AfterTaking();
   // It waits for us if it is the last of a container.
@@ -251,6 +255,8 @@ void Session::OnTick() {
   if (connection_ == nullptr) {
     DrainRegion();
     NoteIfDetached();
+  } else if (HostMonotonicNs() - frame_ns_ > kSilentNs) {
+    DrainRegion();
   }
   if (!sink_.full()) {
     AddLongOpenCalls();

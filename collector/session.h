@@ -3,7 +3,8 @@
 //     connected ──socket closed, process lives──▶ detached ──the process connects again──▶ connected
 //         └───────────────process ended───────────────┴──▶ ending ──all written──▶ finished
 //
-// connected: frames from the socket are taken.  detached: the region is read every 100 ms in the socket's place.
+// connected: frames from the socket are taken; if none comes for a second, the region is read, as of a stopped process.
+// detached: the region is read every 100 ms in the socket's place.
 // ending: the region is read to its end, calls in flight and the way the process ended are added.
 // One thread: everything runs in the event loop.
 #pragma once
@@ -95,6 +96,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   bool flush_armed_ = false;
   SeenOpen seen_open_[kMaxThreads];
   uint64_t received_bytes_ = 0;
+  int64_t frame_ns_ = 0;  // when the last one came
   int64_t clock_point_ns_ = 0;
   int early_clock_points_ = 4;  // until one is whole
   int64_t detached_ns_ = 0;     // since when; 0: is not, or has been noted

@@ -115,6 +115,22 @@ def test_stopped_for_a_while_in_mid_job(bench, build, mpi):
     assert_trace_complete(bench)
 
 
+def test_a_stopped_process_is_read(bench, build, mpi):
+    """What a process had not sent when it was stopped is there while it stands, and once when it goes on."""
+    job = bench.start([build(mpi, "stops_itself.c")], LD_PRELOAD=bench.library)
+
+    def calls():
+        return [event["call"] for event in bench.calls() if event["call"] == "MPI_Barrier"] if (bench.runs / "latest").exists() else []
+    wait_until(lambda: len(calls()) == 5, "a stopped process has kept its calls")
+    process, = [each for each in bench.processes() if "stops_itself" in each.exe()]
+    assert process.state() == "T"
+    process.signal(signal.SIGCONT)
+    assert job.wait() == 0, job.stderr
+    bench.stop_collectors()
+    assert len(calls()) == 10
+    assert bench.info()["loss_line"] == "nothing lost"
+
+
 def test_none_can_be_started(bench, build, mpi):
     """A library without its collector beside it: one sentence on stderr for the node, and the job runs on."""
     lonely = bench.folder / "lonely"
