@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/comm_name.h"
 #include "analyzer/model/describe.h"
+#include "analyzer/steps/phases.h"
 
 namespace ddbg::analyzer {
 
@@ -113,6 +115,18 @@ double Context::OpenSeconds(size_t process, size_t call) const {
   return std::max(0.0, static_cast<double>(situations.end_ns - StartNs(process, call)) / 1e9);
 }
 
+// ", in phase checkpoint for 12.3 s, from save_checkpoint() at train.py:212"; "" if it is in none.
+std::string Context::InPhase(size_t process) {
+  int64_t at_ns = std::min(situations.of[process].until_ns, LastNs(process));
+  std::optional<Phase> innermost;
+  for (Phase& phase : PhasesOf(run.processes[process]))
+    if (phase.start_ns <= at_ns && (phase.open || phase.end_ns > at_ns)) innermost = std::move(phase);
+  if (!innermost || innermost->name.empty()) return "";
+  std::string line = Line(process, innermost->begin);
+  return fmt::format(", in phase {} for {:.1f} s{}", innermost->name,
+                     static_cast<double>(at_ns - innermost->start_ns) / 1e9, line.empty() ? "" : ", from " + line);
+}
+
 std::string Context::WhereIs(size_t process) {
   const Process& p = run.processes[process];
   const Situation& s = situations.of[process];
@@ -127,10 +141,10 @@ std::string Context::WhereIs(size_t process) {
                        line.empty() ? "" : " called from " + line, from, OpenSeconds(process, s.open_call), end);
   }
   if (s.finalized) return "past MPI_Finalize" + end;
-  if (s.last_call == kNoIndex) return "before its first call" + end;
+  if (s.last_call == kNoIndex) return "before its first call" + InPhase(process) + end;
   std::string line = Line(process, s.last_call);
   double since = static_cast<double>(situations.end_ns - EndNs(process, s.last_call)) / 1e9;
-  return fmt::format("in its own code for {:.1f} s, after {}{}{}", since < 0 ? 0.0 : since,
+  return fmt::format("in its own code for {:.1f} s{}, after {}{}{}", since < 0 ? 0.0 : since, InPhase(process),
                      Describe(process, s.last_call), line.empty() ? "" : " at " + line, end);
 }
 

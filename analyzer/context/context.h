@@ -67,6 +67,8 @@ class Context {
   double OpenSeconds(size_t process, size_t call) const;
 
  private:
+  std::string InPhase(size_t process);
+
   Symbolizer symbolizer_;
   StackViews views_;
   std::vector<std::unordered_map<uint32_t, uint64_t>> sites_;
@@ -80,6 +82,7 @@ std::vector<Finding> FindFrozen(Context& context);
 std::vector<Finding> FindIoStalls(Context& context);
 std::vector<Finding> FindThrottled(Context& context);
 std::vector<Finding> FindStartUp(Context& context);
+std::vector<Finding> FindExceptions(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
 std::vector<Finding> FindWaits(Context& context);         // missing ranks, cycles, stalls

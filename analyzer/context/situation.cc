@@ -8,6 +8,7 @@
 
 #include "analyzer/load/liveness.h"
 #include "analyzer/model/call_fields.h"
+#include "analyzer/model/exceptions.h"
 #include "analyzer/model/losses.h"
 
 namespace ddbg::analyzer {
@@ -38,7 +39,8 @@ Situation Look(const Process& process, int64_t until_ns) {
     CallKind kind = call.info().kind;
     bool mpi = call.info().api == Api::Mpi;
     s.uses_nccl = s.uses_nccl || IsNccl(call);
-    s.communicates = s.communicates || mpi || IsNccl(call) || call.info().api == Api::Gloo;
+    s.uses_gloo = s.uses_gloo || IsGloo(call);
+    s.communicates = s.communicates || mpi || IsNccl(call) || IsGloo(call);
     if (mpi && !call.open()) {
       s.finalized = s.finalized || kind == CallKind::Finalize;
       s.initialized = s.initialized || kind != CallKind::Init || call.result == 0;
@@ -71,7 +73,7 @@ bool WasWaiting(const Process& process, int64_t t_ns) {
   constexpr int64_t kAWhileNs = 3'000'000'000, kSlackNs = 1'000'000'000;
   for (const Call& call : process.calls) {
     if (call.start_ns > t_ns - kAWhileNs) break;
-    if (!IsNccl(call) && !IsCuda(call)) continue;
+    if (!IsNccl(call) && !IsCuda(call) && !IsGloo(call)) continue;
     if (!IsPoll(call)) {
       if (call.open() || call.start_ns + call.duration_ns >= t_ns) return true;
     } else if ((call.flags & kFlagNothingDone) && !call.open() && call.info().kind != CallKind::AsyncError) {
@@ -86,13 +88,21 @@ bool LearnedOfBreak(const Process& process) {
                      [](const Call& call) { return IsNccl(call) && IsBrokenState(call); });
 }
 
+// When an exception ended it that says of a peer that it is gone or has not come; INT64_MAX: none did.
+int64_t GivesUpPeers(const Process& process) {
+  for (const Exception& exception : ExceptionsOf(process))
+    if (exception.in_main && exception.of_peers) return process.calls[exception.call].start_ns;
+  return INT64_MAX;
+}
+
 // Of a process that aborted a communicator or learned that it is broken, and neither made a new one afterwards nor
-// ended well: when. Or of one that ended itself after a wait.
+// ended well: when. Or of one that ended itself after a wait, or for the loss of a peer.
 int64_t HangEnd(const Process& process) {
   if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
   int64_t first = INT64_MAX;
   bool stuck = false, any = false;
   for (const Call& call : process.calls) {
+    any = any || IsGloo(call);
     if (!IsNccl(call)) continue;
     any = true;
     CallKind kind = call.info().kind;
@@ -104,7 +114,7 @@ int64_t HangEnd(const Process& process) {
   // Still there: an abort that returned may belong to a job that goes on.
   if (process.end.how == ProcessEnd::kRunning && !stuck) return INT64_MAX;
   if (any && EndsItself(process) && WasWaiting(process, process.end.t_ns)) first = std::min(first, process.end.t_ns);
-  return first;
+  return std::min(first, GivesUpPeers(process));
 }
 
 // The record of its MPI_Finalize may be among those that were lost.
@@ -247,8 +257,8 @@ Situations Assess(const Run& run, const Timeline& timeline) {
     else
       s.end = !deaths.empty() && deaths[0].process == i ? EndCause::kOwn : EndCause::kFollowed;
     bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
-    s.gave_up = s.uses_nccl && EndsItself(process) &&
-                (LearnedOfBreak(process) || WasWaiting(process, std::min(s.until_ns, process.end.t_ns)));
+    bool waited = (s.uses_nccl || s.uses_gloo) && WasWaiting(process, std::min(s.until_ns, process.end.t_ns));
+    s.gave_up = EndsItself(process) && (waited || LearnedOfBreak(process) || GivesUpPeers(process) != INT64_MAX);
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= s.until_ns);
     all.end_ns = std::max(all.end_ns, timeline.At(i, process.last_seen_ns));
     // Nothing is written while nothing happens. Without a collector nothing is written either, and that says nothing.

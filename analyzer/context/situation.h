@@ -25,9 +25,9 @@ struct Situation {
   size_t open_call = kNoIndex;  // blocking call the main thread is in, the longest open one if several threads are
   size_t last_call = kNoIndex;  // latest finished one
   bool initialized = false;     // MPI_Init returned, or calls show that it must have
-  bool uses_nccl = false;
-  bool communicates = false;  // made a call of MPI or NCCL: a rank, not a helper of one
-  bool gave_up = false;       // ended itself, or was ended by its watchdog, after it had waited for NCCL or its device
+  bool uses_nccl = false, uses_gloo = false;
+  bool communicates = false;  // made a call of MPI, NCCL or gloo: a rank, not a helper of one
+  bool gave_up = false;       // ended itself, or was ended by its watchdog, after it had waited for NCCL, gloo or its device
   int64_t until_ns = INT64_MAX;  // Situations::hang_end_ns by its own clock
   bool outlived_hang = false;    // what it did after Situations::hang_end_ns is how the hang was ended
   bool in_finalize = false;

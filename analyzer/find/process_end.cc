@@ -182,7 +182,7 @@ void ExplainGivingUp(Finding* finding) {
   finding->proof = Proof::kUnknown;
   finding->confidence = 0.4;
   finding->evidence.insert(finding->evidence.begin(),
-                           "it had waited for its device or for NCCL before: the end of a hang (as by a watchdog's "
+                           "it had waited for its device, for NCCL or for gloo before: the end of a hang (as by a watchdog's "
                            "timeout), and not its beginning");
 }
 

@@ -128,6 +128,8 @@ bool IsCuda(const Call& call) {
   return call.known() && (call.info().api == Api::Cuda || call.info().api == Api::CudaDriver);
 }
 
+bool IsGloo(const Call& call) { return call.known() && call.info().api == Api::Gloo; }
+
 bool IsStreamWork(const Call& call) {
   if (!IsNccl(call) || (call.flags & kFlagCapturing)) return false;
   CallKind kind = call.info().kind;

@@ -52,6 +52,7 @@ CallFields FieldsOf(const Call& call);
 
 bool IsNccl(const Call& call);
 bool IsCuda(const Call& call);  // runtime or driver
+bool IsGloo(const Call& call);
 // NCCL work that a stream carries out: a collective, send or receive that was not captured into a graph.
 bool IsStreamWork(const Call& call);
 // An NCCL result that means the call was accepted: success, or in progress on a non-blocking communicator.

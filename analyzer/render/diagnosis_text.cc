@@ -75,11 +75,12 @@ class DiagnosisText {
     std::string who = fmt::format("rank {}", event.rank);
     if (event.process != kNoIndex)
       who += fmt::format(" (pid {} on {})", run_.processes[event.process].pid, run_.processes[event.process].host);
-    std::string where = event.comm.empty() ? "" : " on " + event.comm;
+    std::string where = event.call_name.empty() ? "" : ": " + event.call_name;
+    if (!event.comm.empty()) where += " on " + event.comm;
     if (event.seq >= 0) where += fmt::format(", sequence number {}", event.seq);
     if (event.step >= 0) where += fmt::format(", step {} ({})", event.step, event.step_source);
     PrintTitle("First bad event");
-    out_.Write(terminal_.Paragraph(fmt::format("{}: {}{}", who, event.call_name, where), 2));
+    out_.Write(terminal_.Paragraph(who + where, 2));
     if (!event.field.empty())
       out_.Write(
           terminal_.Paragraph(fmt::format("{}: {}; expected: {}", event.field, event.actual, event.expected), 2));

@@ -23,7 +23,11 @@ Word WordOf(const Call& call) {
 // Number of a range of NVTX's that need not lie in others; 0: a phase that does.
 int32_t RangeOf(const Call& call) { return call.info().kind == CallKind::Control ? 0 : call.tag; }
 
-std::vector<Phase> PhasesOfProcess(const Process& process) {
+void End(int64_t t_ns, Phase* phase) { phase->end_ns = t_ns, phase->open = false; }
+
+}  // namespace
+
+std::vector<Phase> PhasesOf(const Process& process) {
   std::vector<Phase> phases;
   std::unordered_map<uint32_t, std::vector<size_t>> open;  // by thread, innermost last
   std::unordered_map<int32_t, size_t> ranges;              // that end by their number, on any thread
@@ -35,9 +39,9 @@ std::vector<Phase> PhasesOfProcess(const Process& process) {
     if (int32_t range = RangeOf(call)) {
       if (word == Word::kBegin) {
         ranges[range] = phases.size();
-        phases.push_back({name, call.start_ns, process.last_seen_ns, call.thread});
+        phases.push_back({name, call.start_ns, process.last_seen_ns, call.thread, i});
       } else if (auto begun = ranges.find(range); begun != ranges.end()) {
-        phases[begun->second].end_ns = call.start_ns;
+        End(call.start_ns, &phases[begun->second]);
         ranges.erase(begun);
       }
       continue;
@@ -45,7 +49,7 @@ std::vector<Phase> PhasesOfProcess(const Process& process) {
     std::vector<size_t>& within = open[call.thread];
     if (word == Word::kBegin) {
       within.push_back(phases.size());
-      phases.push_back({name, call.start_ns, process.last_seen_ns, call.thread});
+      phases.push_back({name, call.start_ns, process.last_seen_ns, call.thread, i});
       continue;
     }
     // An end without a begin was begun in detail that is gone, or never: nothing to say.
@@ -53,17 +57,15 @@ std::vector<Phase> PhasesOfProcess(const Process& process) {
                               [&](size_t phase) { return call.aux == 0 || phases[phase].name == name; });
     if (begun == within.rend()) continue;
     auto first = begun.base() - 1;
-    for (auto at = first; at != within.end(); ++at) phases[*at].end_ns = call.start_ns;
+    for (auto at = first; at != within.end(); ++at) End(call.start_ns, &phases[*at]);
     within.erase(first, within.end());
   }
   return phases;
 }
 
-}  // namespace
-
 std::vector<std::vector<Phase>> PhasesOf(const Run& run) {
   std::vector<std::vector<Phase>> all;
-  for (const Process& process : run.processes) all.push_back(PhasesOfProcess(process));
+  for (const Process& process : run.processes) all.push_back(PhasesOf(process));
   return all;
 }
 

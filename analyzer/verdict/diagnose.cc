@@ -22,10 +22,10 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,      FindNcclInit,      FindProcessEnds, FindMismatches,
-                           FindNcclMessages, FindNcclErrors,    FindWaits,       FindDeviceStalls,
-                           FindUnmatched,    FindStreamMisuse,  FindCommLeaks,   FindFrozen,
-                           FindThrottled,    FindCpuContention, FindIoStalls,    FindClockSteps};
+constexpr Rule kRules[] = {FindStartUp,    FindNcclInit,  FindProcessEnds,  FindMismatches,    FindNcclMessages,
+                           FindNcclErrors, FindWaits,     FindDeviceStalls, FindUnmatched,     FindStreamMisuse,
+                           FindCommLeaks,  FindFrozen,    FindThrottled,    FindCpuContention, FindIoStalls,
+                           FindClockSteps, FindExceptions};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -149,7 +149,7 @@ void AddSteps(const Context& context, Diagnosis* diagnosis) {
 
 void AddStacks(Context& context, Diagnosis* diagnosis) {
   for (Finding& finding : diagnosis->findings) {
-    if (finding.first.process == kNoIndex || finding.first.call == kNoIndex) continue;
+    if (finding.first.process == kNoIndex || finding.first.call == kNoIndex || !finding.first.stack.empty()) continue;
     const StackView& view = context.View(finding.first.process, finding.first.call);
     finding.first.stack = view.frames;
     finding.first.source = view.source;

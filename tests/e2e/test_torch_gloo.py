@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from debian import ENTER, Debian
-from harness import ROOT, start_collector
+from harness import ROOT, line_of, start_collector, wait_until
 from launchers import PROGRAMS
 from verdicts import assert_fault, assert_healthy, shown
 
@@ -106,3 +106,51 @@ def test_uneven_batches_b05(bench, torch_ranks):
     text = verdict["summary"] + str(verdict["evidence"])
     assert "gloo::allreduce" in text and "gloo::barrier" in text, shown(verdict)
     assert "train_one_step" in text and "end_of_epoch" in text, shown(verdict)
+
+
+@pytest.mark.parametrize("python", [1, 0])
+def test_an_exception_on_one_rank_whose_process_lives_on(bench, torch_ranks, python):
+    """The others give up after their time limit, and theirs are the tracebacks that people see first."""
+    ranks = torch_ranks("bookworm")
+    jobs = ranks.start(3, "gloo_ddp.py", "--store", bench.folder / "store", "--raise", 2, "--linger", "--timeout", 4, DDBG_PYTHON=python)
+    wait_until(lambda: sum(not job.running() for job in jobs) == 2, "the others do not give up")
+    ranks.stop(jobs)
+    verdict = bench.diagnose()
+    if python:
+        assert_raised(verdict, rank=2, culprits=[2])
+    else:  # that it did not come, and not those who waited
+        assert verdict["kind"] == "stall" and verdict["culprit_ranks"] == [2], shown(verdict)
+
+
+def assert_raised(verdict, rank, culprits):
+    assert_fault(verdict, "uncaught_exception", "control_flow_divergence", rank=rank, field="exception", step=3)
+    assert verdict["culprit_ranks"] == culprits, shown(verdict)
+    assert "ValueError: sample 3 of rank %d has no label" % rank in verdict["summary"], shown(verdict)
+    where, = [frame for frame in verdict["first_bad_event"]["stack"] if frame.get("source")]
+    assert where["file"].endswith("gloo_ddp.py") and where["line"] == line_of("gloo_ddp.py", "raise"), shown(verdict)
+    assert where["function"] == "load_sample", shown(verdict)
+
+
+def test_an_exception_on_one_rank(bench, torch_ranks):
+    ranks = torch_ranks("sid")
+    codes, jobs = ranks.run(3, "gloo_ddp.py", "--store", bench.folder / "store", "--raise", 1)
+    assert codes == [1, 1, 1], jobs[0].stderr
+    ranks.close()
+    assert_raised(bench.diagnose(), rank=1, culprits=[1])
+
+
+def test_an_exception_on_all_ranks_is_nobodys_in_particular(bench, torch_ranks):
+    ranks = torch_ranks("bookworm")
+    codes, jobs = ranks.run(3, "gloo_ddp.py", "--store", bench.folder / "store", "--raise", "0,1,2")
+    assert codes == [1, 1, 1], jobs[0].stderr
+    ranks.close()
+    verdict = bench.diagnose()
+    assert verdict["kind"] == "uncaught_exception" and verdict["culprit_ranks"] == [0, 1, 2], shown(verdict)
+
+
+def test_an_exception_that_is_caught_is_healthy(bench, torch_ranks):
+    ranks = torch_ranks("bookworm")
+    codes, jobs = ranks.run(3, "gloo_ddp.py", "--store", bench.folder / "store", "--raise", 1, "--catch")
+    assert codes == [0, 0, 0], jobs[1].stderr
+    ranks.close()
+    assert_healthy(bench.diagnose())

@@ -1,5 +1,6 @@
 #include "tests/golden/log_text.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace ddbg::analyzer {
@@ -16,6 +17,11 @@ std::string Trimmed(std::string text) {
   text.erase(0, text.find_first_not_of(" \t"));
   text.erase(text.find_last_not_of(" \t\r") + 1);
   return text;
+}
+
+std::string Spaced(std::string word) {
+  std::replace(word.begin(), word.end(), '~', ' ');
+  return word;
 }
 
 int64_t Nanoseconds(const std::string& text) {

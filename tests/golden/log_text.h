@@ -13,6 +13,9 @@ std::vector<std::string> Split(const std::string& text, char separator);
 // Without blanks at either end.
 std::string Trimmed(std::string text);
 
+// With a blank for each "~", which stands for one within a word.
+std::string Spaced(std::string word);
+
 // "300us", "12ms", "2s"; without a unit: milliseconds.
 int64_t Nanoseconds(const std::string& text);
 

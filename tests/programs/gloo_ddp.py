@@ -1,8 +1,10 @@
 """Data-parallel training on CPUs over gloo. RANK and WORLD_SIZE say who; --store is a file by which the ranks meet.
-   --batches N, and of one rank --bad-rank R --bad-batches M; --timeout S; --groups: odd and even ranks average once each"""
+   --batches N, and of one rank --bad-rank R --bad-batches M; --timeout S; --groups: odd and even ranks average once each
+   --raise R,R --raise-step S: these ranks raise in this step; --linger: in a process that lives on; --catch: caught"""
 import argparse
 import datetime
 import os
+import threading
 
 import torch
 import torch.distributed as dist
@@ -15,7 +17,28 @@ parser.add_argument("--bad-rank", type=int, default=-1)
 parser.add_argument("--bad-batches", type=int, default=7)
 parser.add_argument("--timeout", type=float, default=600)
 parser.add_argument("--groups", action="store_true")
+parser.add_argument("--raise", dest="raising", type=lambda text: [int(rank) for rank in text.split(",")], default=[])
+parser.add_argument("--raise-step", type=int, default=3)
+parser.add_argument("--linger", action="store_true")
+parser.add_argument("--catch", action="store_true")
 options = parser.parse_args()
+
+
+def load_sample(rank, step):
+    if rank in options.raising and step == options.raise_step:
+        raise ValueError("sample %d of rank %d has no label" % (step, rank))  # mark: raise
+    return torch.full((3, 4), float(rank + step))
+
+
+def next_batch(rank, step):
+    try:
+        return load_sample(rank, step)
+    except ValueError:
+        if options.catch:
+            return torch.zeros(3, 4)
+        if options.linger:
+            threading.Thread(target=threading.Event().wait).start()
+        raise
 
 
 def train_one_step(model, optimizer, batch):
@@ -39,7 +62,7 @@ def main():
     model = DistributedDataParallel(torch.nn.Linear(4, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     batches = options.bad_batches if rank == options.bad_rank else options.batches
-    losses = [train_one_step(model, optimizer, torch.full((3, 4), float(rank + step))) for step in range(batches)]
+    losses = [train_one_step(model, optimizer, next_batch(rank, step)) for step in range(batches)]
     if options.groups:
         groups = [dist.new_group(list(range(parity, size, 2))) for parity in (0, 1)]
         dist.all_reduce(torch.ones(5), group=groups[rank % 2])

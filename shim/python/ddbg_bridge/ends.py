@@ -1,4 +1,4 @@
-"""How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line)"; number 1: it ends
+"""How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line in function)"; number 1: it ends
 the main thread, 0: another thread), and "gc" for a collection of over a millisecond (number: generation)."""
 import gc
 import os
@@ -35,9 +35,9 @@ def _place(traceback):
     """The innermost line of the program's own, else the innermost one."""
     best = None
     while traceback is not None:
-        file = traceback.tb_frame.f_code.co_filename
-        if best is None or not any(part in file for part in _LIBRARIES) or any(part in best for part in _LIBRARIES):
-            best = "%s:%d" % (file, traceback.tb_lineno)
+        code = traceback.tb_frame.f_code
+        if best is None or not any(part in code.co_filename for part in _LIBRARIES) or any(part in best for part in _LIBRARIES):
+            best = "%s:%d in %s" % (code.co_filename, traceback.tb_lineno, code.co_name)
         traceback = traceback.tb_next
     return best or "?"
 
