@@ -1,5 +1,5 @@
-"""Reached through an entry in PYTHONPATH that libddbg.so makes. Leads to the bridge when PyTorch is imported; until then it is
-one comparison at each import, and the program sees sys.path, os.environ, sys.modules and its own sitecustomize as without."""
+"""Reached through an entry in PYTHONPATH that libddbg.so makes. Leads to the bridge when PyTorch or mpi4py is imported; until then it is
+one look-up at each import, and the program sees sys.path, os.environ, sys.modules and its own sitecustomize as without."""
 import os
 import sys
 
@@ -23,24 +23,35 @@ def _take_entry_out():
         os.environ.pop("PYTHONPATH", None)
 
 
-class _Watch:
-    """Waits in sys.meta_path for the first import of PyTorch; nothing else is imported before."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != "torch":
-            return None
-        sys.meta_path.remove(_Watch)
+def _bridge():
+    if "ddbg_bridge" not in sys.modules:
+        from importlib.util import module_from_spec, spec_from_file_location
+        place = os.path.join(_FOLDER, "ddbg_bridge")
+        spec = spec_from_file_location("ddbg_bridge", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
+        sys.modules["ddbg_bridge"] = bridge = module_from_spec(spec)
         try:
-            from importlib.util import module_from_spec, spec_from_file_location
-            place = os.path.join(_FOLDER, "ddbg_bridge")
-            spec = spec_from_file_location("ddbg_bridge", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
-            sys.modules["ddbg_bridge"] = bridge = module_from_spec(spec)
             spec.loader.exec_module(bridge)
-            return bridge.watch(name, path, target)
         except Exception:
-            sys.modules.pop("ddbg_bridge", None)
-        return None
+            del sys.modules["ddbg_bridge"]
+            raise
+    return sys.modules["ddbg_bridge"]
+
+
+class _Watch:
+    """Waits in sys.meta_path for the first import of each of these; nothing else is imported before."""
+    names = {"torch", "mpi4py"}
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name not in cls.names:
+            return None
+        cls.names.discard(name)
+        if not cls.names:
+            sys.meta_path.remove(cls)
+        try:
+            return _bridge().watch(name, path, target)
+        except Exception:
+            return None
 
 
 try:

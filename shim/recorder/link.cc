@@ -28,8 +28,8 @@ bool WaitFor(int fd, short events, int timeout_ms) {
 
 }  // namespace
 
-bool Link::Connect(const std::string& hello, int memfd) {
-  if (Open() && Handshake(hello, memfd)) return true;
+bool Link::Connect(const std::string& hello, int memfd, std::string (*first)()) {
+  if (Open() && Handshake(hello, memfd, first())) return true;
   Close();
   StartCollectorIfDue();
   return false;
@@ -55,7 +55,7 @@ bool Link::Open() {
 }
 
 // The region travels with the first byte of the first frame.
-bool Link::Handshake(const std::string& hello, int memfd) {
+bool Link::Handshake(const std::string& hello, int memfd, const std::string& first) {
   uint32_t length = static_cast<uint32_t>(hello.size());
   iovec part{&length, sizeof(length)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -71,8 +71,11 @@ bool Link::Handshake(const std::string& hello, int memfd) {
   memcpy(CMSG_DATA(header), &memfd, sizeof(int));
   int fd = socket_file_.fd();
   if (sendmsg(fd, &message, MSG_NOSIGNAL) != sizeof(length)) return false;
-  iovec rest{const_cast<char*>(hello.data()), hello.size()};
-  if (!SendParts(&rest, 1)) return false;
+  uint32_t first_length = static_cast<uint32_t>(first.size());
+  iovec rest[3] = {{const_cast<char*>(hello.data()), hello.size()},
+                   {&first_length, sizeof(first_length)},
+                   {const_cast<char*>(first.data()), first.size()}};
+  if (!SendParts(rest, 3)) return false;
   char answer = 0;
   if (!WaitFor(fd, POLLIN, kAnswerWaitMs) || read(fd, &answer, 1) != 1) return false;
   hopeless_ = answer != kAccepted;

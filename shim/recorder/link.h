@@ -21,9 +21,10 @@ class Link {
 
   State state() const { return up_ ? State::kUp : State::kDown; }
 
-  // One attempt. `hello` is the Chunk with the Process packet, `memfd` the region. A collector is started when none
+  // One attempt. `hello` is the Chunk with the Process packet, `memfd` the region; `first` makes the frame that follows
+  // at once, so that it is there even if this process is killed before it is answered. A collector is started when none
   // listens, at most once a second. True once the collector has accepted.
-  bool Connect(const std::string& hello, int memfd);
+  bool Connect(const std::string& hello, int memfd, std::string (*first)());
 
   // No collector can be reached or started: there is none, it cannot be run, the path is too long, or it refused.
   bool hopeless() const { return hopeless_; }
@@ -33,7 +34,7 @@ class Link {
 
  private:
   bool Open();
-  bool Handshake(const std::string& hello, int memfd);
+  bool Handshake(const std::string& hello, int memfd, const std::string& first);
   bool SendParts(iovec* parts, size_t count);
   void Close();
   void StartCollectorIfDue();

@@ -68,7 +68,8 @@ class Sender {
     if (hello_.empty())
       hello_ =
           EncodeProcess(recorder_->settings, recorder_->launcher, *recorder_->region.header(), StacksDescription());
-    bool connected = link_.Connect(hello_, memfd);
+    uint64_t version = ModulesVersion();
+    bool connected = link_.Connect(hello_, memfd, EncodeModules);
     recorder_->handover.store(connected          ? Handover::kDone
                               : link_.hopeless() ? Handover::kHopeless
                                                  : Handover::kPending,
@@ -78,7 +79,8 @@ class Sender {
     for (uint32_t i = 0; i < kMaxThreads; ++i)
       for (LaneState& lane : recorder_->region.slot(i)->lane)
         lane.sent.store(lane.written.load(std::memory_order_acquire), std::memory_order_relaxed);
-    modules_version_ = 0;
+    StacksMeetNewModules();
+    modules_version_ = version;
     return true;
   }
 

@@ -163,7 +163,7 @@ def test_a_trained_model_can_be_scripted_pickled_and_copied(torch):
 def test_an_exception_is_told_with_its_place(torch):
     torch.compare(LOOP, "raise=3", "thread", code=1)
     main, = torch.of("ddbg_event", name="exception", number=1)
-    assert main["text"] == "ValueError: batch 3 is bad (%s:%d in <module>)" % (LOOP, line_of("torch_loop.py", "raise"))
+    assert main["text"] == "ValueError: batch 3 is bad (%s:%d in train)" % (LOOP, line_of("torch_loop.py", "raise"))
     assert torch.steps() == [0, 1, 2, 3]
 
 

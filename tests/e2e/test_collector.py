@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -117,7 +118,10 @@ def test_stopped_for_a_while_in_mid_job(bench, build, mpi):
 
 def test_a_stopped_process_is_read(bench, build, mpi):
     """What a process had not sent when it was stopped is there while it stands, and once when it goes on."""
-    job = bench.start([build(mpi, "stops_itself.c")], LD_PRELOAD=bench.library)
+    flag = bench.folder / "flag"
+    job = bench.start([build(mpi, "stops_itself.c"), flag], LD_PRELOAD=bench.library)
+    wait_until(lambda: any(bench.runs.glob("*/a*/[pr]*-*.ddbg")), "it does not connect")
+    flag.touch()
 
     def calls():
         return [event["call"] for event in bench.calls() if event["call"] == "MPI_Barrier"] if (bench.runs / "latest").exists() else []
@@ -129,6 +133,30 @@ def test_a_stopped_process_is_read(bench, build, mpi):
     bench.stop_collectors()
     assert len(calls()) == 10
     assert bench.info()["loss_line"] == "nothing lost"
+
+
+def test_a_process_that_is_killed_before_it_is_answered(bench, build, mpi):
+    """Its stacks are worth nothing without what was loaded where."""
+    collector = start_collector(bench, idle_seconds=600)
+    collector.send_signal(signal.SIGSTOP)
+    flag = bench.folder / "flag"
+    job = bench.start([build(mpi, "stops_itself.c"), flag, "wait"], LD_PRELOAD=bench.library)
+
+    def waits_for_the_answer():
+        process = [each for each in bench.processes() if each.exe().startswith("stops_itself")]
+        connected = Path("/proc/net/unix").read_text().count(str(bench.short / "s")) > 1
+        states = [Path(task, "stat").read_text().rpartition(")")[2].split()[0]
+                  for each in process for task in Path("/proc/%d/task" % each.pid).iterdir()]
+        return process if flag.exists() and connected and states and set(states) == {"S"} else None
+    process, = wait_until(waits_for_the_answer, "it does not connect")
+    process.signal(signal.SIGKILL)
+    job.wait()
+    collector.send_signal(signal.SIGCONT)
+    wait_until(lambda: any(bench.runs.glob("*/a*/[pr]*-*.ddbg")), "it is not accepted")
+    bench.stop_collectors()
+    collector.wait(60)
+    lines = {event["stack"][0]["function"] for event in bench.events_with_stacks() if event["call"] == "MPI_Barrier"}
+    assert lines == {"SomeCalls"}, lines
 
 
 def test_none_can_be_started(bench, build, mpi):

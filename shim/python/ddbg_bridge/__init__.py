@@ -1,7 +1,8 @@
 """Marks that a training program under libddbg.so gets without a change: steps, phases, values and events (shim/ddbg.h), from
-hooks in PyTorch. What a step is: steps.py. Which processes have a say: process.py.
+hooks in PyTorch. What a step is: steps.py. Which processes have a say: process.py. Of a program on mpi4py alone the exceptions that
+nobody catches are told.
 
-    sitecustomize.py   calls watch() when PyTorch is imported
+    sitecustomize.py   calls watch() when PyTorch or mpi4py is imported
     imports.py         installs hooks when a module has been imported
     marks.py           the C functions
     hooks.py           replaces functions, and puts them back where a hook fails
@@ -13,10 +14,16 @@ anything in an object that the program may copy, pickle or compile.
 
 
 def watch(name, path, target):
-    """PyTorch is about to be imported: find_spec's answer."""
+    """It is about to be imported: find_spec's answer."""
     from . import imports
-    imports.watch_for(name, _install)
+    imports.watch_for(name, _PACKAGES[name])
     return imports.find_spec(name, path, target)
+
+
+def _install_for_mpi4py(mpi4py):
+    from . import ends, marks
+    if marks.bind():
+        ends.watch_exceptions()
 
 
 def _install(torch):
@@ -29,3 +36,6 @@ def _install(torch):
             part.install(torch)
         except Exception:  # a version of PyTorch that has this elsewhere
             pass
+
+
+_PACKAGES = {"torch": _install, "mpi4py": _install_for_mpi4py}

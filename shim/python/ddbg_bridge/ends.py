@@ -11,6 +11,7 @@ from .hooks import Hook
 from .process import may_speak, process
 
 _LONG_NS = 1000000
+_watched = False
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
 
@@ -60,7 +61,11 @@ def _chained(error, seen):
     _chained(error.__context__, seen)
 
 
-def _exceptions():
+def watch_exceptions():
+    global _watched
+    if _watched:
+        return
+    _watched = True
     hook = Hook("exceptions")
     before, before_thread = sys.excepthook, threading.excepthook
 
@@ -104,5 +109,5 @@ def _collections():
 
 
 def install(torch):
-    _exceptions()
+    watch_exceptions()
     _collections()
