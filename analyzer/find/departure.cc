@@ -291,10 +291,10 @@ void ExplainByPast(Context& context, const std::set<size_t>& culprits, Finding* 
   }
   finding->evidence.insert(finding->evidence.begin(), "what came of it: " + finding->summary);
   auto [own_line, model_line] = context.Lines(process, own.call, model, stray->turn.expected.call);
-  finding->summary = fmt::format(
-      "Rank {} called {}, where {} called {}{}.", context.rank(process), At(context, process, own.call, own_line),
-      model == process ? "in earlier turns it" : fmt::format("rank {}", context.rank(model)),
-      At(context, model, stray->turn.expected.call, model_line), how);
+  finding->summary = fmt::format("Rank {} called {}, where {} called {}{}.", context.rank(process),
+                                 At(context, process, own.call, own_line),
+                                 model == process ? "in earlier turns it" : fmt::format("rank {}", context.rank(model)),
+                                 At(context, model, stray->turn.expected.call, model_line), how);
   finding->first = first;
   finding->culprit_ranks = {context.rank(process)};
   finding->proof = Proof::kMismatch;
