@@ -1,5 +1,7 @@
 """How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line)"; number 1: it ends
-the main thread, 0: another thread), and "gc" for a collection of over a millisecond (number: generation)."""
+the main thread, 0: another thread), "gc" for a collection of over a millisecond (number: generation), and "child" for a process that it
+forked and that lives when its interpreter ends (number: its pid): the interpreter may wait for it, and it keeps what was open."""
+import atexit
 import gc
 import os
 import sys
@@ -11,6 +13,7 @@ from .hooks import Hook
 from .process import may_speak, process
 
 _LONG_NS = 1000000
+_MOST_CHILDREN = 8
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
 
@@ -103,6 +106,50 @@ def _collections():
     gc.callbacks.append(collected)
 
 
+def _read(*path):
+    with open(os.path.join("/proc", *map(str, path)), "rb") as file:
+        return file.read()
+
+
+def _children():
+    """Pids of those that are no zombies."""
+    own = str(os.getpid())
+    for thread in os.listdir("/proc/self/task"):
+        for pid in _read(own, "task", thread, "children").decode().split():
+            if _read(pid, "stat").rpartition(b")")[2].split()[0] != b"Z":
+                yield int(pid)
+
+
+def _sockets(pid):
+    folder, sockets = "/proc/%s/fd" % pid, set()
+    for name in os.listdir(folder):
+        try:
+            target = os.readlink(os.path.join(folder, name))
+        except OSError:  # closed meanwhile
+            continue
+        if target.startswith("socket:"):
+            sockets.add(target)
+    return sockets
+
+
+def _left_children():
+    def at_exit():
+        if not process.active:
+            return
+        try:
+            own = None
+            for pid in list(_children())[:_MOST_CHILDREN]:
+                own = own or _sockets("self")
+                name = _read(pid, "comm").decode("utf-8", "replace").strip()
+                marks.event("child", "%s, has %d of the process's sockets" % (name, len(own & _sockets(pid))), pid)
+        except Exception:  # it has gone, or is not ours to look at
+            pass
+
+    # Before that of multiprocessing, which was registered earlier and waits for children.
+    atexit.register(at_exit)
+
+
 def install(torch):
     _exceptions()
     _collections()
+    _left_children()
