@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/context/group_timeout.h"
 #include "analyzer/load/liveness.h"
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/losses.h"
@@ -90,6 +91,7 @@ bool LearnedOfBreak(const Process& process) {
 // ended well: when. Or of one that ended itself after a wait.
 int64_t HangEnd(const Process& process) {
   if (process.end.how == ProcessEnd::kExited && process.end.code == 0) return INT64_MAX;
+  if (auto timeout = TimeoutOf(process)) return timeout->t_ns;
   int64_t first = INT64_MAX;
   bool stuck = false, any = false;
   for (const Call& call : process.calls) {
@@ -249,6 +251,7 @@ Situations Assess(const Run& run, const Timeline& timeline) {
     bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
     s.gave_up = s.uses_nccl && EndsItself(process) &&
                 (LearnedOfBreak(process) || WasWaiting(process, std::min(s.until_ns, process.end.t_ns)));
+    s.gave_up = s.gave_up || TimeoutOf(process).has_value();
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= s.until_ns);
     all.end_ns = std::max(all.end_ns, timeline.At(i, process.last_seen_ns));
     // Nothing is written while nothing happens. Without a collector nothing is written either, and that says nothing.

@@ -1,5 +1,5 @@
 // MPI jobs that never became one job: ranks that are missing or claimed twice, and an init that does not end. Worlds of
-// other sizes: world_sizes.cc. Of NCCL: nccl_init.cc.
+// other sizes: world_sizes.cc. Of NCCL: nccl_init.cc, of PyTorch: process_group.cc.
 #include "analyzer/find/start_up.h"
 
 #include <fmt/format.h>
@@ -173,6 +173,7 @@ void AddRankSources(const Context& context, size_t process, Finding* finding) {
 
 std::vector<Finding> FindStartUp(Context& context) {
   std::optional<Finding> finding = FindSingletons(context);
+  if (!finding) finding = FindProcessGroupTrouble(context);
   if (!finding) finding = Duplicates(context);
   if (!finding) finding = FindDifferingSizes(context);
   if (!finding) finding = FindClusterTrouble(context);

@@ -29,6 +29,8 @@ std::optional<Finding> FindSingletons(const Context& context);
 std::optional<Finding> FindDifferingSizes(const Context& context);
 // A job of TensorFlow's that TF_CONFIG describes and that does not come together (tf_cluster.cc).
 std::optional<Finding> FindClusterTrouble(Context& context);
+// A job of PyTorch's whose ranks join a process group that is never made (process_group.cc).
+std::optional<Finding> FindProcessGroupTrouble(const Context& context);
 // Of two processes that were launched apart and claim the same rank.
 Finding SeveralWorlds(const Context& context, size_t first, size_t second);
 

@@ -12,7 +12,9 @@
 #include "analyzer/find/differences.h"
 #include "analyzer/find/doubt.h"
 #include "analyzer/find/exception.h"
+#include "analyzer/find/step_counts.h"
 #include "analyzer/find/symptoms.h"
+#include "analyzer/find/timeout.h"
 #include "analyzer/launch/rank_sources.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/model/losses.h"
@@ -22,10 +24,10 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,      FindNcclInit,      FindProcessEnds, FindMismatches,
-                           FindNcclMessages, FindNcclErrors,    FindWaits,       FindDeviceStalls,
-                           FindUnmatched,    FindStreamMisuse,  FindCommLeaks,   FindFrozen,
-                           FindThrottled,    FindCpuContention, FindIoStalls,    FindClockSteps};
+constexpr Rule kRules[] = {FindStartUp,    FindNcclInit,      FindProcessEnds,   FindMismatches,   FindNcclMessages,
+                           FindNcclErrors, FindWaits,         FindDeviceStalls,  FindUnmatched,    FindStreamMisuse,
+                           FindCommLeaks,  FindStaleWeights,  FindDuplicateData, FindLeftChildren, FindFrozen,
+                           FindThrottled,  FindCpuContention, FindIoStalls,      FindClockSteps};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -312,6 +314,8 @@ Diagnosis DiagnoseRun(const Run& run) {
     ExplainByPath(context, &diagnosis.findings[0]);
     ExplainByDifferences(context, &diagnosis.findings[0]);
     ExplainByException(context, &diagnosis.findings[0]);
+    ExplainByTimeout(context, &diagnosis.findings[0]);
+    TellStepCounts(context, &diagnosis.findings[0]);
     AddSymptoms(context, &diagnosis.findings[0]);
   }
   for (Finding& finding : diagnosis.findings) WeighGaps(context, &finding);

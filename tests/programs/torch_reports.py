@@ -63,7 +63,7 @@ def train_one_step(model, optimizer, batch):
     loss = model(batch).square().mean()
     loss.backward()
     optimizer.step()
-    return loss.detach()
+    return loss
 
 
 def train(model, loader):
@@ -72,7 +72,7 @@ def train(model, loader):
     for batch in loader:
         loss = train_one_step(model, optimizer, batch)
         if "reduced" in words:
-            dist.all_reduce(loss)
+            dist.all_reduce(loss.detach())
         losses.append(loss.item())
     return losses
 
