@@ -10,6 +10,7 @@
 #include "analyzer/load/liveness.h"
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/losses.h"
+#include "analyzer/model/told.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -251,6 +252,7 @@ Situations Assess(const Run& run, const Timeline& timeline) {
     bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
     s.gave_up = s.uses_nccl && EndsItself(process) &&
                 (LearnedOfBreak(process) || WasWaiting(process, std::min(s.until_ns, process.end.t_ns)));
+    s.joins = !EventsTold(process, "joining").empty();
     s.gave_up = s.gave_up || TimeoutOf(process).has_value();
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= s.until_ns);
     all.end_ns = std::max(all.end_ns, timeline.At(i, process.last_seen_ns));

@@ -143,10 +143,9 @@ std::vector<Finding> FindDuplicateData(Context& context) {
   finding.summary =
       fmt::format("{} seem to train on the same data: their losses are equal to the last bit in {} of {} steps.",
                   RankList(finding.culprit_ranks), steps.size(), steps.size());
-  finding.evidence = {what,
-                      "no rank's share differs, so that each batch is worked on " + std::to_string(all.size()) +
-                          " times and its gradients are averaged with themselves",
-                      "if all ranks are meant to see the same data, nothing is wrong"};
+  finding.evidence = {
+      what, fmt::format("each batch is worked on {} times, and its gradients are averaged with themselves", all.size()),
+      "if all ranks are meant to see the same data, nothing is wrong"};
   finding.confidence = kConfidence;
   return {finding};
 }

@@ -112,18 +112,20 @@ std::optional<Finding> ClaimedTwice(const Context& context, const std::vector<Jo
     if (claimants.size() > 1) twice.push_back(rank);
   if (twice.empty()) return std::nullopt;
   std::vector<int32_t> unclaimed = Unclaimed(claims, all[0].size);
-  bool local = !unclaimed.empty() && std::all_of(all.begin(), all.end(), [&](const Joining& each) {
-    return context.process(each.process).local_rank == each.rank;
-  });
+  bool all_there = static_cast<int32_t>(all.size()) >= all[0].size;
+  bool local = all_there && !unclaimed.empty() && std::all_of(all.begin(), all.end(), [&](const Joining& each) {
+                 return context.process(each.process).local_rank == each.rank;
+               });
   const Joining& second = *claims[twice[0]][1];
   Finding finding =
       Begin(context, "duplicate_rank", all, second, "rank", "a rank of its own", std::to_string(second.rank));
   finding.culprit_ranks = twice;
-  size_t claimants = claims[twice[0]].size();
+  bool one = twice.size() == 1;
+  std::string others =
+      unclaimed.empty() ? "" : fmt::format(", {} by none{}", RankList(unclaimed), all_there ? "" : " so far");
   finding.summary =
-      fmt::format("{} {} claimed by {} processes{}{} of a world of {}, which therefore never comes together.{}",
-                  RankList(twice), twice.size() == 1 ? "is" : "are", claimants, twice.size() == 1 ? "" : " each",
-                  unclaimed.empty() ? "" : fmt::format(" and {} by none", RankList(unclaimed)), all[0].size,
+      fmt::format("{} {} claimed by {} processes{}{}: the world of {} never comes together.{}", RankList(twice),
+                  one ? "is" : "are", claims[twice[0]].size(), one ? "" : " each", others, all[0].size,
                   local ? " Each has its local rank for a rank: the local rank was used as the global rank." : "");
   return finding;
 }

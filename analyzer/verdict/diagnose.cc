@@ -211,14 +211,14 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
           fmt::format("rank {} {} after MPI_Finalize", context.rank(i), DescribeEnd(run.processes[i].end)));
 }
 
-// Ranks of MPI_COMM_WORLD that no file is there for.
+// Ranks of the job that no file is there for.
 std::vector<int32_t> Untraced(const Context& context) {
   const Run& run = context.run;
   std::set<int32_t> there;
   int32_t world = 0;
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const Process& process = run.processes[i];
-    if (!context.situation(i).communicates) continue;
+    if (!context.situation(i).communicates && !context.situation(i).joins) continue;
     there.insert(process.rank());
     world = std::max(world, process.world_size());
   }
