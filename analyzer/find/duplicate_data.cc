@@ -100,8 +100,7 @@ Meeting MeetingIn(const Context& context, const std::vector<Phase>& phases, cons
       averages = true;
       continue;
     }
-    bool buffers = call.info().shape == CallShape::Same && FieldsOf(call).root;
-    if (!buffers || !IsIn(phases, "forward", call.start_ns)) return Meeting::kOther;
+    if (!FieldsOf(call).root || !IsIn(phases, "forward", call.start_ns)) return Meeting::kOther;
   }
   return averages ? Meeting::kGradients : Meeting::kOther;
 }

@@ -109,7 +109,7 @@ std::optional<Finding> ClaimedTwice(const Context& context, const std::vector<Jo
   auto claims = Claims(all);
   std::vector<int32_t> twice;
   for (const auto& [rank, claimants] : claims)
-    if (claimants.size() > 1) twice.push_back(rank);
+    if (claimants.size() > 1 && Overlap(context, claimants[0]->process, claimants[1]->process)) twice.push_back(rank);
   if (twice.empty()) return std::nullopt;
   std::vector<int32_t> unclaimed = Unclaimed(claims, all[0].size);
   bool all_there = static_cast<int32_t>(all.size()) >= all[0].size;

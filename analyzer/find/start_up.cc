@@ -16,15 +16,6 @@ namespace {
 
 constexpr double kNoProgressSeconds = 10.0;
 
-bool Overlap(const Context& context, size_t a, size_t b) {
-  auto start = [&](size_t i) { return context.timeline.At(i, context.process(i).start_monotonic_ns); };
-  auto end = [&](size_t i) {
-    const ProcessEnd& end = context.process(i).end;
-    return end.how == ProcessEnd::kRunning ? INT64_MAX : context.timeline.At(i, end.t_ns);
-  };
-  return start(a) < end(b) && start(b) < end(a);
-}
-
 // Two living processes with one rank. One after the other is a script that runs two programs.
 std::optional<Finding> Duplicates(const Context& context) {
   std::map<int32_t, size_t> owner;
@@ -157,6 +148,15 @@ double SecondsInInit(const Context& context, size_t process) {
   const Call& call = context.call(process, s.open_call);
   bool init = call.info().api == Api::Mpi && call.info().kind == CallKind::Init;
   return init ? context.OpenSeconds(process, s.open_call) : 0;
+}
+
+bool Overlap(const Context& context, size_t a, size_t b) {
+  auto start = [&](size_t i) { return context.timeline.At(i, context.process(i).start_monotonic_ns); };
+  auto end = [&](size_t i) {
+    const ProcessEnd& end = context.process(i).end;
+    return end.how == ProcessEnd::kRunning ? INT64_MAX : context.timeline.At(i, end.t_ns);
+  };
+  return start(a) < end(b) && start(b) < end(a);
 }
 
 void AddRankSources(const Context& context, size_t process, Finding* finding) {

@@ -17,6 +17,9 @@ Finding BeginStartUp(const Context& context, const char* kind, size_t process, s
 // For how long it has been in MPI_Init when the recording ends; 0 if it is not.
 double SecondsInInit(const Context& context, size_t process);
 
+// Were two processes there at one time?
+bool Overlap(const Context& context, size_t a, size_t b);
+
 // Evidence: where the process has its rank from.
 void AddRankSources(const Context& context, size_t process, Finding* finding);
 

@@ -98,7 +98,7 @@ const std::map<std::string, Argument>& Arguments() {
       {"graph", SetAux},
       {"name", [](S s, V value) { s.call.aux |= MarkName(s.process(), value); }},
       {"value", [](S s, V value) { s.call.count = std::bit_cast<uint64_t>(std::stod(value)); }},
-      {"text", [](S s, V value) { s.call.aux |= uint64_t{MarkName(s.process(), value)} << 32; }},
+      {"text", [](S s, V value) { s.call.aux |= uint64_t{MarkName(s.process(), Spaced(value))} << 32; }},
       {"for", [](S s, V value) { s.call.duration_ns = static_cast<int64_t>(std::stod(value) * 1e9); }},
       {"thread", [](S s, V value) { s.call.thread = static_cast<uint32_t>(std::stoul(value)); }},
       {"result", [](S s, V value) { s.call.result = std::stoi(value); }},

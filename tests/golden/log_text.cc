@@ -1,5 +1,6 @@
 #include "tests/golden/log_text.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace ddbg::analyzer {
@@ -10,6 +11,11 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   for (std::string part; std::getline(stream, part, separator);)
     if (!part.empty()) parts.push_back(part);
   return parts;
+}
+
+std::string Spaced(std::string text) {
+  std::replace(text.begin(), text.end(), '~', ' ');
+  return text;
 }
 
 std::string Trimmed(std::string text) {

@@ -11,6 +11,8 @@ namespace ddbg::analyzer {
 std::vector<std::string> Split(const std::string& text, char separator);
 
 // Without blanks at either end.
+// With spaces for its tildes.
+std::string Spaced(std::string text);
 std::string Trimmed(std::string text);
 
 // "300us", "12ms", "2s"; without a unit: milliseconds.
