@@ -1,12 +1,15 @@
 // Ranks of a data-parallel model that begin to train with different weights: they average the gradients of different
 // models, and never come together. Mostly only some of them read the checkpoint. The hooks in PyTorch tell a sum of
-// the weights before the first step, so that nothing depends on how the others were to get them.
+// the weights before the first step, so that nothing depends on how the others were to get them. Of weights on a device
+// they tell none; then a rank whose reading failed, and that got nothing by any collective until its first step, is
+// told with doubt.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "analyzer/context/context.h"
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/model/told.h"
 
@@ -61,15 +64,15 @@ std::vector<int32_t> RanksOf(const Context& context, const std::vector<Beginning
   return ranks;
 }
 
-// What the rank read of checkpoints before it began: "read /c.pt (6139 bytes)", "reading /c.pt (FileNotFoundError)
-// failed".
-std::string Reads(const Context& context, const Beginning& beginning) {
+// The hooks name the exception behind the path.
+bool IsFailed(const ToldEvent& read) { return read.text.ends_with("Error)") || read.text.ends_with("Exception)"); }
+
+// What a process read of checkpoints before a call: "read /c.pt", "failed to read /c.pt (FileNotFoundError)".
+std::string Reads(const Context& context, size_t process, size_t until) {
   std::string text;
-  for (const ToldEvent& read : EventsTold(context.process(beginning.process), "checkpoint_read")) {
-    if (read.call > beginning.event) break;
-    bool failed = read.text.ends_with("Error)") || read.text.ends_with("Exception)");
-    text += text.empty() ? "" : ", ";
-    text += failed ? fmt::format("failed to read {}", read.text) : fmt::format("read {}", read.text);
+  for (const ToldEvent& read : EventsTold(context.process(process), "checkpoint_read")) {
+    if (read.call > until) break;
+    text += fmt::format("{}{}read {}", text.empty() ? "" : ", ", IsFailed(read) ? "failed to " : "", read.text);
   }
   return text.empty() ? "read no checkpoint" : text;
 }
@@ -94,17 +97,78 @@ Finding Found(const Context& context, const Model& model, const std::vector<Begi
       finding.kind == "stale_weights" ? ", which loaded theirs from a checkpoint" : "");
   std::map<std::string, std::vector<int32_t>> told;
   for (const Beginning& each : all)
-    told[fmt::format("{}; sum of weights at the first forward: {:08x}", Reads(context, each), each.sum)].push_back(
-        context.rank(each.process));
+    told[fmt::format("{}; sum of weights at the first forward: {:08x}", Reads(context, each.process, each.event),
+                     each.sum)]
+        .push_back(context.rank(each.process));
   for (auto& [text, ranks] : told) finding.evidence.push_back(fmt::format("{} {}", RankList(ranks), text));
   finding.confidence = 0.9;
   return finding;
 }
 
+// A checkpoint that could not be read, or kNoIndex: the last one before the first step.
+size_t FailedRead(const Context& context, size_t process, size_t first_step) {
+  size_t failed = kNoIndex;
+  for (const ToldEvent& read : EventsTold(context.process(process), "checkpoint_read")) {
+    if (read.call >= first_step) break;
+    failed = IsFailed(read) ? read.call : kNoIndex;
+  }
+  return failed;
+}
+
+// Could weights have come by a collective? An epoch's or a step's number is no more than two words.
+bool GotData(const Context& context, size_t process, size_t from, size_t to) {
+  constexpr uint64_t kTwoWords = 16;
+  for (size_t i = from; i < to; ++i) {
+    const Call& call = context.call(process, i);
+    if (!call.known() || call.info().kind != CallKind::Collective || call.info().shape == CallShape::Barrier) continue;
+    if (CallBytes(context.process(process), call).value_or(kTwoWords + 1) > kTwoWords) return true;
+  }
+  return false;
+}
+
+size_t FirstStep(const Context& context, size_t process) {
+  const std::vector<Step>& steps = context.steps.of(process);
+  return steps.empty() ? kNoIndex : steps.front().first_call;
+}
+
+// Of a job whose ranks told no sums.
+std::vector<Finding> WhoReadNothing(Context& context) {
+  Finding finding;
+  bool some_loaded = false;
+  for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    size_t first_step = FirstStep(context, i);
+    if (first_step == kNoIndex) continue;
+    std::vector<ToldEvent> loads = EventsTold(context.process(i), "weights_loaded");
+    bool loaded = !loads.empty() && loads[0].call < first_step;
+    some_loaded = some_loaded || loaded;
+    size_t failed = FailedRead(context, i, first_step);
+    if (loaded || failed == kNoIndex || GotData(context, i, failed, first_step)) continue;
+    if (finding.culprit_ranks.empty()) finding.first = context.Event(i, failed);
+    finding.culprit_ranks.push_back(context.rank(i));
+    finding.evidence.push_back(fmt::format("rank {} {}", context.rank(i), Reads(context, i, first_step)));
+  }
+  if (finding.culprit_ranks.empty() || !some_loaded) return {};
+  std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+  finding.kind = "stale_weights";
+  finding.proof = Proof::kState;
+  finding.first.field = "weights";
+  finding.first.expected = "read";
+  finding.first.actual = "not read";
+  finding.summary = fmt::format(
+      "{} could not read a checkpoint and began to train all the same, while others loaded theirs and nothing was sent "
+      "in between: the weights differ, it seems.",
+      RankList(finding.culprit_ranks));
+  finding.confidence = 0.6;
+  return {finding};
+}
+
 }  // namespace
 
 std::vector<Finding> FindStaleWeights(Context& context) {
-  for (const auto& [model, all] : Beginnings(context))
+  auto models = Beginnings(context);
+  if (models.empty())
+    return context.steps.source() == StepSource::kMarks ? WhoReadNothing(context) : std::vector<Finding>();
+  for (const auto& [model, all] : models)
     if (std::vector<Beginning> odd = Odd(all); !odd.empty()) return {Found(context, model, all, odd)};
   return {};
 }
