@@ -94,6 +94,9 @@ std::vector<Finding> FindStreamMisuse(Context& context);
 std::vector<Finding> FindNotTraced(Context& context);  // for a run in which nothing else was found
 std::vector<Finding> FindUnmatched(Context& context);
 std::vector<Finding> FindCommLeaks(Context& context);
+std::vector<Finding> FindStaleWeights(Context& context);
+std::vector<Finding> FindDuplicateData(Context& context);
+std::vector<Finding> FindLeftChildren(Context& context);
 std::vector<Finding> FindClockSteps(Context& context);
 // Looked for where nothing else is wrong.
 std::vector<Finding> FindSlowLinks(Context& context);

@@ -10,6 +10,7 @@
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/exceptions.h"
 #include "analyzer/model/losses.h"
+#include "analyzer/model/told.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -259,6 +260,7 @@ Situations Assess(const Run& run, const Timeline& timeline) {
     bool ended = process.end.how == ProcessEnd::kExited || process.end.how == ProcessEnd::kSignaled;
     bool waited = (s.uses_nccl || s.uses_gloo) && WasWaiting(process, std::min(s.until_ns, process.end.t_ns));
     s.gave_up = EndsItself(process) && (waited || LearnedOfBreak(process) || GivesUpPeers(process) != INT64_MAX);
+    s.joins = !EventsTold(process, "joining").empty();
     s.outlived_hang = all.hang_ended() && (!ended || process.end.t_ns >= s.until_ns);
     all.end_ns = std::max(all.end_ns, timeline.At(i, process.last_seen_ns));
     // Nothing is written while nothing happens. Without a collector nothing is written either, and that says nothing.

@@ -27,7 +27,8 @@ struct Situation {
   bool initialized = false;     // MPI_Init returned, or calls show that it must have
   bool uses_nccl = false, uses_gloo = false;
   bool communicates = false;  // made a call of MPI, NCCL or gloo: a rank, not a helper of one
-  bool gave_up = false;       // ended itself, or was ended by its watchdog, after it had waited for NCCL, gloo or its device
+  bool joins = false;         // told that it joins a process group of PyTorch's, whatever came of it
+  bool gave_up = false;  // ended itself, or was ended by its watchdog, after it had waited for others or its device
   int64_t until_ns = INT64_MAX;  // Situations::hang_end_ns by its own clock
   bool outlived_hang = false;    // what it did after Situations::hang_end_ns is how the hang was ended
   bool in_finalize = false;

@@ -85,12 +85,20 @@ class Builder {
     const CommGroup* group = context_.matching.Group(UidOf(context_.process(process), call));
     if (!group) return;
     for (const Member& member : group->members)
-      // What was recorded after a gap proves that the member went on: the gap is a loss, not an absence.
-      if (member.process != process && member.calls.size() <= call.seq && node->edges.size() < most_edges_)
+      if (member.process != process && !HasMade(member, call.seq) && node->edges.size() < most_edges_)
         node->edges.push_back(
             {member.process, context_.rank(member.process), WaitKind::kCollective, group->uid, call.seq, index});
     AddUntraced(context_.process(process), call, *group, index, node);
     node->met = node->met || (node->edges.empty() && group->members.size() > 1);
+  }
+
+  // Before the hang was ended, if it was. What was recorded after a gap proves that the member went on: the gap is a
+  // loss, not an absence.
+  bool HasMade(const Member& member, size_t seq) const {
+    if (member.calls.size() <= seq) return false;
+    size_t index = member.At(seq);
+    return index == kNoIndex ||
+           context_.call(member.process, index).start_ns < context_.situation(member.process).until_ns;
   }
 
   // Members that no file is there for.

@@ -119,12 +119,16 @@ class Gaps {
   std::string OfUntraced() const {
     if (!context_.run.unreadable.empty()) return "the trace of a rank cannot be read";
     std::set<int32_t> there;
+    size_t processes = 0;
     int32_t world = 0;
     for (size_t i = 0; i < context_.run.processes.size(); ++i) {
-      if (!context_.situation(i).communicates) continue;
+      if (!context_.situation(i).communicates && !context_.situation(i).joins) continue;
       there.insert(context_.rank(i));
+      ++processes;
       world = std::max(world, context_.process(i).world_size());
     }
+    // All processes are there, and claim some ranks twice.
+    if (finding_.kind == "duplicate_rank" && static_cast<int32_t>(processes) >= world) return "";
     std::vector<int32_t> unseen;
     for (int32_t rank = 0; rank < world; ++rank)
       if (!there.count(rank)) unseen.push_back(rank);

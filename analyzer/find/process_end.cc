@@ -181,9 +181,10 @@ void Place(Context& context, size_t process, Finding* finding) {
 void ExplainGivingUp(Finding* finding) {
   finding->proof = Proof::kUnknown;
   finding->confidence = 0.4;
-  finding->evidence.insert(finding->evidence.begin(),
-                           "it had waited for its device, for NCCL or for gloo before: the end of a hang (as by a watchdog's "
-                           "timeout), and not its beginning");
+  finding->evidence.insert(
+      finding->evidence.begin(),
+      "it had waited for its device or for others before: the end of a hang (as by a watchdog's or "
+      "a group's timeout), and not its beginning");
 }
 
 }  // namespace
@@ -206,8 +207,9 @@ std::vector<Finding> FindProcessEnds(Context& context) {
       // One who kills them all may be interrupted between the first and the second.
       if (finding.kind == "process_killed" && end.code == SIGKILL) finding.confidence = 0.9;
     } else if (finding.kind == "process_killed" && end.peers > 0 && (end.code == SIGKILL || end.code == SIGTERM)) {
-      finding.evidence.insert(finding.evidence.begin(),
-                              "others on its node were going down when it was seen to: the launcher may have killed it");
+      finding.evidence.insert(
+          finding.evidence.begin(),
+          "others on its node were going down when it was seen to: the launcher may have killed it");
       finding.confidence = 0.5;
     }
     findings.push_back(std::move(finding));

@@ -1,5 +1,5 @@
 // MPI jobs that never became one job: ranks that are missing or claimed twice, and an init that does not end. Worlds of
-// other sizes: world_sizes.cc. Of NCCL: nccl_init.cc.
+// other sizes: world_sizes.cc. Of NCCL: nccl_init.cc, of PyTorch: process_group.cc.
 #include "analyzer/find/start_up.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,6 @@ namespace ddbg::analyzer {
 namespace {
 
 constexpr double kNoProgressSeconds = 10.0;
-
-bool Overlap(const Context& context, size_t a, size_t b) {
-  auto start = [&](size_t i) { return context.timeline.At(i, context.process(i).start_monotonic_ns); };
-  auto end = [&](size_t i) {
-    const ProcessEnd& end = context.process(i).end;
-    return end.how == ProcessEnd::kRunning ? INT64_MAX : context.timeline.At(i, end.t_ns);
-  };
-  return start(a) < end(b) && start(b) < end(a);
-}
 
 // Two living processes with one rank. One after the other is a script that runs two programs.
 std::optional<Finding> Duplicates(const Context& context) {
@@ -159,6 +150,15 @@ double SecondsInInit(const Context& context, size_t process) {
   return init ? context.OpenSeconds(process, s.open_call) : 0;
 }
 
+bool Overlap(const Context& context, size_t a, size_t b) {
+  auto start = [&](size_t i) { return context.timeline.At(i, context.process(i).start_monotonic_ns); };
+  auto end = [&](size_t i) {
+    const ProcessEnd& end = context.process(i).end;
+    return end.how == ProcessEnd::kRunning ? INT64_MAX : context.timeline.At(i, end.t_ns);
+  };
+  return start(a) < end(b) && start(b) < end(a);
+}
+
 void AddRankSources(const Context& context, size_t process, Finding* finding) {
   const Process& p = context.process(process);
   constexpr size_t kMostShown = 200;  // of TF_CONFIG
@@ -173,6 +173,7 @@ void AddRankSources(const Context& context, size_t process, Finding* finding) {
 
 std::vector<Finding> FindStartUp(Context& context) {
   std::optional<Finding> finding = FindSingletons(context);
+  if (!finding) finding = FindProcessGroupTrouble(context);
   if (!finding) finding = Duplicates(context);
   if (!finding) finding = FindDifferingSizes(context);
   if (!finding) finding = FindClusterTrouble(context);

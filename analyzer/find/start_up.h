@@ -17,6 +17,9 @@ Finding BeginStartUp(const Context& context, const char* kind, size_t process, s
 // For how long it has been in MPI_Init when the recording ends; 0 if it is not.
 double SecondsInInit(const Context& context, size_t process);
 
+// Were two processes there at one time?
+bool Overlap(const Context& context, size_t a, size_t b);
+
 // Evidence: where the process has its rank from.
 void AddRankSources(const Context& context, size_t process, Finding* finding);
 
@@ -29,6 +32,8 @@ std::optional<Finding> FindSingletons(const Context& context);
 std::optional<Finding> FindDifferingSizes(const Context& context);
 // A job of TensorFlow's that TF_CONFIG describes and that does not come together (tf_cluster.cc).
 std::optional<Finding> FindClusterTrouble(Context& context);
+// A job of PyTorch's whose ranks join a process group that is never made (process_group.cc).
+std::optional<Finding> FindProcessGroupTrouble(const Context& context);
 // Of two processes that were launched apart and claim the same rank.
 Finding SeveralWorlds(const Context& context, size_t first, size_t second);
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "analyzer/model/call_fields.h"
+#include "analyzer/model/told.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -74,11 +74,8 @@ Exception Read(size_t call, std::string_view text, bool in_main) {
 
 std::vector<Exception> ExceptionsOf(const Process& process) {
   std::vector<Exception> exceptions;
-  for (size_t i = 0; i < process.calls.size(); ++i) {
-    const Call& call = process.calls[i];
-    if (!call.known() || call.info().kind != CallKind::Event || MarkName(process, call) != "exception") continue;
-    exceptions.push_back(Read(i, MarkText(process, call), static_cast<int64_t>(call.count) != 0));
-  }
+  for (const ToldEvent& event : EventsTold(process, "exception"))
+    exceptions.push_back(Read(event.call, event.text, event.number != 0));
   return exceptions;
 }
 

@@ -52,6 +52,7 @@ constexpr Kind kKinds[] = {
     {"frozen", kInfrastructure},
     {"group_creation_mismatch", kInfrastructure},
     {"init_error", kInfrastructure},
+    {"left_child", kInfrastructure},
     {"library_stall", kInfrastructure},
     {"missing_rank", kInfrastructure},
     {"not_traced", kInfrastructure},

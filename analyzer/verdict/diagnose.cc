@@ -12,7 +12,9 @@
 #include "analyzer/find/differences.h"
 #include "analyzer/find/doubt.h"
 #include "analyzer/find/exception.h"
+#include "analyzer/find/step_counts.h"
 #include "analyzer/find/symptoms.h"
+#include "analyzer/find/timeout.h"
 #include "analyzer/launch/rank_sources.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/model/losses.h"
@@ -22,10 +24,10 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,    FindNcclInit,  FindProcessEnds,  FindMismatches,    FindNcclMessages,
-                           FindNcclErrors, FindWaits,     FindDeviceStalls, FindUnmatched,     FindStreamMisuse,
-                           FindCommLeaks,  FindFrozen,    FindThrottled,    FindCpuContention, FindIoStalls,
-                           FindClockSteps, FindExceptions};
+constexpr Rule kRules[] = {FindStartUp,    FindNcclInit,      FindProcessEnds,   FindMismatches,   FindNcclMessages,
+                           FindNcclErrors, FindWaits,         FindDeviceStalls,  FindUnmatched,    FindStreamMisuse,
+                           FindCommLeaks,  FindStaleWeights,  FindDuplicateData, FindLeftChildren, FindFrozen,
+                           FindThrottled,  FindCpuContention, FindIoStalls,      FindClockSteps,   FindExceptions};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -209,14 +211,14 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
           fmt::format("rank {} {} after MPI_Finalize", context.rank(i), DescribeEnd(run.processes[i].end)));
 }
 
-// Ranks of MPI_COMM_WORLD that no file is there for.
+// Ranks of the job that no file is there for.
 std::vector<int32_t> Untraced(const Context& context) {
   const Run& run = context.run;
   std::set<int32_t> there;
   int32_t world = 0;
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const Process& process = run.processes[i];
-    if (!context.situation(i).communicates) continue;
+    if (!context.situation(i).communicates && !context.situation(i).joins) continue;
     there.insert(process.rank());
     world = std::max(world, process.world_size());
   }
@@ -312,6 +314,8 @@ Diagnosis DiagnoseRun(const Run& run) {
     ExplainByPath(context, &diagnosis.findings[0]);
     ExplainByDifferences(context, &diagnosis.findings[0]);
     ExplainByException(context, &diagnosis.findings[0]);
+    ExplainByTimeout(context, &diagnosis.findings[0]);
+    TellStepCounts(context, &diagnosis.findings[0]);
     AddSymptoms(context, &diagnosis.findings[0]);
   }
   for (Finding& finding : diagnosis.findings) WeighGaps(context, &finding);

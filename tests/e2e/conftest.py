@@ -10,6 +10,7 @@ from gpu import FAKES, Gpu
 from harness import ROOT, Bench
 from launchers import MPICH, OPENMPI
 from torch_job import TorchJob, need_torch
+from torch_ranks import TorchRanks
 
 
 def pytest_configure():
@@ -83,6 +84,18 @@ def torch_job(bench, torch_directory):
     jobs = TorchJob(bench)
     yield jobs
     jobs.close()
+
+
+@pytest.fixture
+def torch_ranks(bench, as_root):
+    made = []
+
+    def make(suite="bookworm"):
+        made.append(TorchRanks(bench, suite))
+        return made[-1]
+    yield make
+    for each in made:
+        each.close()
 
 
 @pytest.fixture

@@ -1,64 +1,11 @@
 """Unmodified PyTorch on CPUs over gloo, of Debian 12 (1.13) and sid: every collective once, with the Python line that asked
 for it, and what goes wrong between ranks."""
-import signal
-
 import pytest
 
-from debian import ENTER, Debian
-from harness import ROOT, line_of, start_collector, wait_until
-from launchers import PROGRAMS
+from harness import line_of, wait_until
 from verdicts import assert_fault, assert_healthy, shown
 
 SUITES = ["bookworm", "sid"]
-
-
-class TorchRanks:
-    """Ranks of one program in a Debian directory, as a launcher would have started them. The collector runs outside."""
-
-    def __init__(self, bench, suite):
-        self.bench = bench
-        self.directory = Debian(suite, "python3-torch", "libunwind8")
-        self.collector = start_collector(bench, idle_seconds=600)
-
-    def start(self, ranks, program, *arguments, preload=True, **variables):
-        places = " ".join(map(str, (self.bench.prefix, self.bench.folder, self.bench.short, ROOT / "tests/programs")))
-        jobs = []
-        for rank in range(ranks):
-            inner = dict(RANK=rank, WORLD_SIZE=ranks, LOCAL_RANK=rank, OMP_NUM_THREADS=1, DDBG_RUN_ID="torch-" + self.bench.token[:8],
-                         DDBG_DIR=self.bench.runs, DDBG_SOCKET=self.bench.short / "s", GLOO_SOCKET_IFNAME="lo", **variables)
-            if preload:
-                inner["LD_PRELOAD"] = self.bench.library
-            line = ["env", *("%s=%s" % item for item in inner.items()), "python3", PROGRAMS / program, *arguments]
-            jobs.append(self.bench.start(["unshare", "--mount", "sh", "-c", ENTER, "enter", self.directory.root, *line],
-                                         PLACES=places))
-        return jobs
-
-    def run(self, *arguments, **more):
-        jobs = self.start(*arguments, **more)
-        return [job.wait(120) for job in jobs], jobs
-
-    def stop(self, jobs):
-        for process in self.bench.processes():
-            if "DDBG_RUN_ID" in process.environment and process.exe().startswith("python"):
-                process.signal(signal.SIGKILL)
-        for job in jobs:
-            job.wait(30)
-
-    def close(self):
-        self.collector.terminate()
-        self.collector.wait()
-
-
-@pytest.fixture
-def torch_ranks(bench, as_root):
-    made = []
-
-    def make(suite):
-        made.append(TorchRanks(bench, suite))
-        return made[-1]
-    yield make
-    for each in made:
-        each.close()
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -49,10 +49,14 @@ std::map<std::string, std::string> Fields(const Finding& finding) {
 }
 
 // With spaces for the underscores of `part`.
-bool HasCaveat(const Diagnosis& diagnosis, std::string part) {
+bool Has(const std::string& text, std::string part) {
   std::replace(part.begin(), part.end(), '_', ' ');
+  return text.find(part) != std::string::npos;
+}
+
+bool HasCaveat(const Diagnosis& diagnosis, const std::string& part) {
   return std::any_of(diagnosis.caveats.begin(), diagnosis.caveats.end(),
-                     [&](const std::string& caveat) { return caveat.find(part) != std::string::npos; });
+                     [&](const std::string& caveat) { return Has(caveat, part); });
 }
 
 class GoldenLogs : public testing::TestWithParam<std::string> {};
@@ -70,6 +74,9 @@ TEST_P(GoldenLogs, GiveTheirVerdict) {
   ASSERT_EQ(Verdict(diagnosis), log.verdict) << diagnosis.summary;
   if (auto caveat = log.expected.extract("caveat")) {
     EXPECT_TRUE(HasCaveat(diagnosis, caveat.mapped())) << caveat.mapped();
+  }
+  if (auto summary = log.expected.extract("summary")) {
+    EXPECT_TRUE(Has(diagnosis.summary, summary.mapped())) << diagnosis.summary;
   }
   if (diagnosis.findings.empty()) return;
   std::map<std::string, std::string> fields = Fields(diagnosis.findings[0]);

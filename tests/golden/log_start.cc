@@ -87,6 +87,7 @@ void AddVariable(Process* process, const std::string& text) {
 
 void SetCommit(Process* process, const std::string& text) { process->git_commit = text; }
 void SetHost(Process* process, const std::string& text) { process->host = text; }
+void SetLocalRank(Process* process, const std::string& text) { process->local_rank = std::stoi(text); }
 void Lose(Process* process, const std::string& text) { process->lost.assign(1, std::stoull(text)); }
 void Damage(Process* process, const std::string& text) { process->damage.push_back(text); }
 
@@ -113,6 +114,7 @@ std::vector<LogLine> StartLines(LogJob* job) {
       {"launched ", by_rank(SetLauncher)},
       {"mpi ", by_rank(SetMpi)},
       {"host ", by_process(SetHost)},
+      {"local ", by_process(SetLocalRank)},
       {"program ", by_process(SetProgram)},
       {"module ", by_process(AddModule)},
       {"commit ", by_process(SetCommit)},

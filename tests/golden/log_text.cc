@@ -13,15 +13,15 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string Spaced(std::string text) {
+  std::replace(text.begin(), text.end(), '~', ' ');
+  return text;
+}
+
 std::string Trimmed(std::string text) {
   text.erase(0, text.find_first_not_of(" \t"));
   text.erase(text.find_last_not_of(" \t\r") + 1);
   return text;
-}
-
-std::string Spaced(std::string word) {
-  std::replace(word.begin(), word.end(), '~', ' ');
-  return word;
 }
 
 int64_t Nanoseconds(const std::string& text) {

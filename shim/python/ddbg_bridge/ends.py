@@ -1,5 +1,8 @@
-"""How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line in function)"; number 1: it ends
-the main thread, 0: another thread), and "gc" for a collection of over a millisecond (number: generation)."""
+"""How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line in function)";
+number 1: it ends the main thread, 0: another thread), "gc" for a collection of over a millisecond (number: generation), and "child" for
+a process that it forked and that lives when its interpreter ends (number: its pid): the interpreter may wait for it, and it keeps what
+was open."""
+import atexit
 import gc
 import os
 import sys
@@ -11,6 +14,7 @@ from .hooks import Hook
 from .process import may_speak, process
 
 _LONG_NS = 1000000
+_MOST_CHILDREN = 8
 _watched = False
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
@@ -108,6 +112,47 @@ def _collections():
     gc.callbacks.append(collected)
 
 
+def _read(*path):
+    with open(os.path.join("/proc", *map(str, path)), "rb") as file:
+        return file.read()
+
+
+def _children():
+    """Pids of those that are no zombies."""
+    own = str(os.getpid())
+    for thread in os.listdir("/proc/self/task"):
+        for pid in _read(own, "task", thread, "children").decode().split():
+            if _read(pid, "stat").rpartition(b")")[2].split()[0] != b"Z":
+                yield int(pid)
+
+
+def _sockets(pid):
+    """How many it holds: of a forked one mostly what was open at the fork."""
+    folder, count = "/proc/%d/fd" % pid, 0
+    for name in os.listdir(folder):
+        try:
+            count += os.readlink(os.path.join(folder, name)).startswith("socket:")
+        except OSError:  # closed meanwhile
+            pass
+    return count
+
+
+def _left_children():
+    def at_exit():
+        if not process.active:
+            return
+        try:
+            for pid in list(_children())[:_MOST_CHILDREN]:
+                name = _read(pid, "comm").decode("utf-8", "replace").strip()
+                marks.event("child", "%s, holds %d sockets" % (name, _sockets(pid)), pid)
+        except Exception:  # it has gone, or is not ours to look at
+            pass
+
+    # Before that of multiprocessing, which was registered earlier and waits for children.
+    atexit.register(at_exit)
+
+
 def install(torch):
     watch_exceptions()
     _collections()
+    _left_children()

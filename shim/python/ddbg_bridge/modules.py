@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 
-from . import loader, marks
+from . import loader, marks, weights
 from .hooks import Hook, compiling
 from .process import decide, on_fork, process
 from .steps import turns
@@ -86,6 +86,8 @@ def install(torch):
             return end_evaluation
         if turns.over or turns.number < 0:
             turns.work_begins()
+        if turns.number <= 0:
+            weights.before_forward(model)
         begin_forward()
         return end_forward
 
