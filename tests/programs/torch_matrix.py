@@ -3,6 +3,7 @@
     backend=gloo             or mpi, nccl
     meet=FILE                ranks meet by this file, as RANK and WORLD_SIZE say; else by MASTER_ADDR
     spawn=METHOD             two ranks of torch.multiprocessing
+    rank=R                   of two, by argument only
     wrap=ddp                 or fsdp (FullyShardedDataParallel), fully_shard (its second version)
     steps=6                  batches of a pass over the data; epochs=1
     workers=0 start=fork     of the DataLoader
@@ -73,12 +74,12 @@ def wrapped(model):
     return nn.parallel.DistributedDataParallel(model)
 
 
-def plant_infinity(scaler, optimizer):
-    """Kernels of the doubles find none."""
+def plant_infinity(scaler, optimizer, there):
+    """Kernels of the doubles look for none."""
     scaler.unscale_(optimizer)
     found = scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
     for device in found:
-        found[device] = torch.ones(1).to(device)
+        found[device] = torch.tensor([float(there)]).to(device)
 
 
 def with_distributed_checkpoint(model, folder):
@@ -108,8 +109,7 @@ def train(rank, size):
             optimizer.zero_grad()
             if scaler:
                 scaler.scale(loss).backward()
-                if words["scaler"] == str(step):
-                    plant_infinity(scaler, optimizer)
+                plant_infinity(scaler, optimizer, words["scaler"] == str(step))
                 scaler.step(optimizer)
                 scaler.update()
             else:
@@ -138,7 +138,7 @@ def main(rank=None, size=None):
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group(words.get("backend", "gloo"), **by)
     rank, size = dist.get_rank(), dist.get_world_size()
-    print("rank %d of %d: %s" % (rank, size, train(rank, size)), flush=True)
+    os.write(1, ("rank %d of %d: %s\n" % (rank, size, train(rank, size))).encode())  # whole, whoever else writes
     dist.barrier()
     dist.destroy_process_group()
 
@@ -146,5 +146,7 @@ def main(rank=None, size=None):
 if __name__ == "__main__":
     if "spawn" in words:
         torch.multiprocessing.start_processes(main, args=(2,), nprocs=2, start_method=words["spawn"])
+    elif "rank" in words:
+        main(int(words["rank"]), 2)
     else:
         main()

@@ -32,12 +32,18 @@ def install(torch):
         name = c10d._pg_names.get(group, "")
         return "%s %s %s: ranks %s" % (verb, c10d.get_backend(group), name, _ranks(ranks)), len(ranks)
 
-    def maker(verb, told, before=lambda: None):
+    def joins(args, kwargs):
+        is_rank()
+        size, rank = (args[place] if len(args) > place else kwargs.get(name, -1) for place, name in ((3, "world_size"), (4, "rank")))
+        if rank >= 0 and size > rank:
+            marks.rank(rank, size)
+
+    def maker(verb, told, before=lambda args, kwargs: None):
         def make(original):
             def function(*args, **kwargs):
                 start = time.monotonic_ns()
                 try:
-                    before()
+                    before(args, kwargs)
                     early = told(verb, None, args, kwargs) if verb == "destroy" else None
                 except Exception:
                     hook.failed()
@@ -67,6 +73,6 @@ def install(torch):
         group = args[0] if args else kwargs.get("group")
         return described(verb, group if group is not None else c10d.group.WORLD)
 
-    hook.replace_function(c10d, "init_process_group", maker("init", lambda verb, *_: described(verb, c10d.group.WORLD), is_rank))
+    hook.replace_function(c10d, "init_process_group", maker("init", lambda verb, *_: described(verb, c10d.group.WORLD), joins))
     hook.replace_function(c10d, "new_group", maker("new", lambda verb, group, *_: described(verb, group)))
     hook.replace_function(c10d, "destroy_process_group", maker("destroy", of_destroyed))
