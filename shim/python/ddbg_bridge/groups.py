@@ -1,5 +1,6 @@
 """torch.distributed.init_process_group, new_group, destroy_process_group: event "process_group" with what was made, its backend and
 ranks, its size, and how long it took; also of one that failed."""
+import inspect
 import time
 
 from . import marks
@@ -32,18 +33,19 @@ def install(torch):
         name = c10d._pg_names.get(group, "")
         return "%s %s %s: ranks %s" % (verb, c10d.get_backend(group), name, _ranks(ranks)), len(ranks)
 
-    def joins(args, kwargs):
+    def join(original, args, kwargs):
         is_rank()
-        size, rank = (args[place] if len(args) > place else kwargs.get(name, -1) for place, name in ((3, "world_size"), (4, "rank")))
-        if rank >= 0 and size > rank:
+        asked = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+        rank, size = asked.get("rank", -1), asked.get("world_size", -1)
+        if 0 <= rank < size:
             marks.rank(rank, size)
 
-    def maker(verb, told, before=lambda args, kwargs: None):
+    def maker(verb, told, before=lambda *_: None):
         def make(original):
             def function(*args, **kwargs):
                 start = time.monotonic_ns()
                 try:
-                    before(args, kwargs)
+                    before(original, args, kwargs)
                     early = told(verb, None, args, kwargs) if verb == "destroy" else None
                 except Exception:
                     hook.failed()
@@ -73,6 +75,6 @@ def install(torch):
         group = args[0] if args else kwargs.get("group")
         return described(verb, group if group is not None else c10d.group.WORLD)
 
-    hook.replace_function(c10d, "init_process_group", maker("init", lambda verb, *_: described(verb, c10d.group.WORLD), joins))
+    hook.replace_function(c10d, "init_process_group", maker("init", lambda verb, *_: described(verb, c10d.group.WORLD), join))
     hook.replace_function(c10d, "new_group", maker("new", lambda verb, group, *_: described(verb, group)))
     hook.replace_function(c10d, "destroy_process_group", maker("destroy", of_destroyed))
