@@ -141,6 +141,8 @@ Json RankOf(const Shown& shown, bool telemetry) {
   PutIfKnown(&json, "parent", process.parent);
   PutIfKnown(&json, "launcher", process.launcher);
   PutIfKnown(&json, "start_method", process.start_method);
+  if (LoaderWorkers workers = LoaderWorkersOf(process); !workers.pids.empty())
+    json["loader_workers"] = {{"start_method", workers.start_method}, {"pids", workers.pids}};
   json["rank_sources"] = Json::object();
   for (const KeyValue& source : process.rank_sources) json["rank_sources"][source.key] = source.value;
   PutIfKnown(&json, "exe", process.exe);

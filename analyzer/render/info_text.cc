@@ -144,6 +144,25 @@ std::string Ranks(const Run& run) {
   return table.Text();
 }
 
+// Children of the ranks that have no file of their own.
+std::string Workers(const Run& run, const Terminal& terminal) {
+  constexpr size_t kMostLines = 24;
+  Table table({"rank", "DataLoader workers, its children"});
+  size_t ranks = 0;
+  for (const Process& process : run.processes) {
+    LoaderWorkers workers = LoaderWorkersOf(process);
+    if (workers.pids.empty() || ++ranks > kMostLines) continue;
+    table.Add(
+        {process.rank() >= 0 ? std::to_string(process.rank()) : "-",
+         fmt::format("{} by {}: pids {}", workers.pids.size(), workers.start_method, fmt::join(workers.pids, ", "))});
+  }
+  if (ranks == 0) return "";
+  std::string text = table.Text();
+  size_t header = text.find('\n');
+  return "\n" + terminal.Paint(Tone::kTitle, text.substr(0, header)) + text.substr(header) +
+         (ranks > kMostLines ? fmt::format("… and of {} more ranks\n", ranks - kMostLines) : "");
+}
+
 // "split of MPI_COMM_WORLD" of "split#3 of MPI_COMM_WORLD".
 std::string WithoutIndex(const std::string& name) {
   size_t mark = name.find('#'), end = mark == name.npos ? name.npos : name.find_first_not_of("0123456789", mark + 1);
@@ -190,6 +209,7 @@ void PrintInfoText(const Run& run, Output& out) {
   size_t header = ranks.find('\n');
   out.Write(Header(run, terminal) + "\n" + terminal.Paint(Tone::kTitle, ranks.substr(0, header)) +
             ranks.substr(header));
+  out.Write(Workers(run, terminal));
   out.Write(Communicators(run, terminal));
   std::string damage;
   for (const Process& process : run.processes) {

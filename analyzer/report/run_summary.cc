@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "analyzer/load/liveness.h"
@@ -48,6 +49,23 @@ ProcessSummary Summarize(const Process& process) {
   for (const std::string& path : process.files)
     if (stat(path.c_str(), &file) == 0) summary.file_bytes += static_cast<uint64_t>(file.st_size);
   return summary;
+}
+
+LoaderWorkers LoaderWorkersOf(const Process& process) {
+  LoaderWorkers workers;
+  for (size_t i = process.calls.size(); i-- > 0;) {
+    const Call& call = process.calls[i];
+    if (!call.known() || call.info().kind != CallKind::Event || MarkName(process, call) != "loader_workers") continue;
+    std::string text = MarkText(process, call);  // "fork: 12,13"
+    size_t at = text.find(": ");
+    if (at == text.npos) return workers;
+    workers.start_method = text.substr(0, at);
+    std::istringstream list(text.substr(at + 2));
+    for (std::string pid; std::getline(list, pid, ',');) workers.pids.push_back(atoi(pid.c_str()));
+    if (workers.pids.size() < call.count) workers.pids.pop_back();  // too many for a text, which cuts the last one
+    return workers;
+  }
+  return workers;
 }
 
 int32_t WorldSize(const Run& run) {

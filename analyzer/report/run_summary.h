@@ -21,6 +21,14 @@ struct ProcessSummary {
 };
 ProcessSummary Summarize(const Process& process);
 
+// Processes that load data for this one, as the Python bridge has told: the latest that a DataLoader has started. They
+// have no file of their own.
+struct LoaderWorkers {
+  std::string start_method;  // "fork", "spawn", "forkserver"
+  std::vector<int32_t> pids;
+};
+LoaderWorkers LoaderWorkersOf(const Process& process);
+
 // Ranks 0..world size-1 of which there is no process. Empty if the size is not known.
 std::vector<int32_t> MissingRanks(const Run& run);
 // The largest world size that any process speaks of; -1: unknown.

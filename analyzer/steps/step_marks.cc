@@ -39,8 +39,13 @@ Marks StepMarks(const Process& process) {
   marks.end = EndOfWork(process);
   for (size_t i = 0; i < marks.end; ++i) {
     const Call& call = process.calls[i];
-    if (!call.known() || call.info().kind != CallKind::Step) continue;
+    if (!call.known()) continue;
     int64_t number = static_cast<int64_t>(call.count);
+    // A step that began with the request for a batch, of which there was none.
+    if (call.info().kind == CallKind::Event && !marks.begins.empty() && marks.begins.back().number == number &&
+        MarkName(process, call) == "end_of_data")
+      marks.begins.pop_back();
+    if (call.info().kind != CallKind::Step) continue;
     // The same step, told by another thread or once more.
     if (!marks.begins.empty() && marks.begins.back().number == number) continue;
     marks.begins.push_back({number, i});

@@ -19,6 +19,7 @@
 #include "analyzer/model/describe.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/report/run_summary.h"
+#include "analyzer/verdict/marks_alone.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -273,7 +274,9 @@ void SettleWithoutFinding(Context& context, Diagnosis* diagnosis) {
                                [](const Situation& s) { return s.communicates; });
   std::vector<Finding> untraced = FindNotTraced(context);
   if (ranks == 0) {
-    diagnosis->summary = "Cannot tell: no call of MPI or NCCL was recorded.";
+    MarksAlone marks = JudgeMarksAlone(context.run);
+    diagnosis->summary = marks.summary;
+    if (marks.healthy) diagnosis->verdict = Diagnosis::kHealthy, diagnosis->confidence = 0.95;
   } else if (!untraced.empty()) {
     diagnosis->summary = untraced[0].summary;
     diagnosis->findings = std::move(untraced);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "shim/marks/mark.h"
+#include "shim/recorder/launcher.h"
 
 #define DDBG_EXPORT extern "C" [[gnu::visibility("default")]]
 
@@ -47,6 +48,9 @@ DDBG_EXPORT int ddbg_python_prepare() {
          Find("PyLong_AsLongLong", &g_long_as_long_long) && Find("Py_IncRef", &g_increase) &&
          Find("PyErr_Clear", &g_clear_error) && Find("_Py_NoneStruct", &g_none);
 }
+
+// Rank and number of ranks that are given by argument; by ctypes.
+DDBG_EXPORT void ddbg_python_rank(int rank, int world_size) { ddbg::shim::TellRank(rank, world_size); }
 
 // METH_O; an int.
 DDBG_EXPORT PyObject* ddbg_python_step(PyObject*, PyObject* number) {

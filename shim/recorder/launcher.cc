@@ -6,12 +6,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <initializer_list>
 
 #include "shim/recorder/tf_config.h"
 
 namespace ddbg::shim {
 namespace {
+
+std::atomic<int32_t> g_told_rank{-1}, g_told_size{-1};
 
 constexpr size_t kMostTfConfigBytes = 64 << 10;
 constexpr uint32_t kFirstSpecialStep = 0xfffffff0;  // of Slurm: batch script, extern, interactive
@@ -91,7 +94,14 @@ LauncherWords ReadLauncherWords() {
   const char* environment = getenv("ENVIRONMENT");  // Slurm's word for it
   words.batch = environment && !strcmp(environment, "BATCH") && !words.Has("SLURM_STEP_ID");
   KeepTfConfig(&words);
+  words.told_rank = g_told_rank.load(std::memory_order_relaxed);
+  words.told_size = g_told_size.load(std::memory_order_relaxed);
   return words;
+}
+
+void TellRank(int32_t rank, int32_t world_size) noexcept {
+  g_told_rank.store(rank, std::memory_order_relaxed);
+  g_told_size.store(world_size, std::memory_order_relaxed);
 }
 
 LaunchedAs Ranks(const LauncherWords& words) {
@@ -99,10 +109,10 @@ LaunchedAs Ranks(const LauncherWords& words) {
   as.rank = FirstKnown(HasTorchRank(words) ? Number(words.Get("RANK")) : -1,
                        FirstNumber(words, {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID",
                                            "FLUX_TASK_RANK", "HOROVOD_RANK"}),
-                       OfSlurm(words, {"SLURM_PROCID"}), Number(words.Get("RANK")), words.tf_rank);
+                       OfSlurm(words, {"SLURM_PROCID"}), Number(words.Get("RANK")), words.tf_rank, words.told_rank);
   as.world_size = FirstKnown(
       FirstNumber(words, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "FLUX_JOB_SIZE", "HOROVOD_SIZE"}),
-      OfSlurm(words, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}), words.tf_size);
+      OfSlurm(words, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}), words.tf_size, words.told_size);
   as.local_rank = FirstKnown(FirstNumber(words, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                                  "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "HOROVOD_LOCAL_RANK"}),
                              OfSlurm(words, {"SLURM_LOCALID"}));

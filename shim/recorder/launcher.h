@@ -61,7 +61,8 @@ struct LauncherWords {
   bool batch;                               // in the batch script of Slurm itself, which is no task of srun
   const char* tf_config;                    // a copy in pages of its own, never freed; nullptr: not set, or over 64 KiB
   uint32_t tf_config_bytes;
-  int32_t tf_rank, tf_size;  // by TF_CONFIG; −1: none
+  int32_t tf_rank, tf_size;      // by TF_CONFIG; −1: none
+  int32_t told_rank, told_size;  // by TellRank; −1: none
 
   const char* Get(const char* name) const;  // "" if not set
   bool Has(const char* name) const { return *Get(name) != '\0'; }
@@ -70,12 +71,16 @@ struct LauncherWords {
 
 LauncherWords ReadLauncherWords();
 
+// Where no variable says it: what the program tells a library by arguments (torch.distributed.init_process_group). Of
+// use before the first recorded call only. Any thread.
+void TellRank(int32_t rank, int32_t world_size) noexcept;
+
 // −1: not told.
 struct LaunchedAs {
   int32_t rank = -1, world_size = -1, local_rank = -1, node_rank = -1;
 };
 // RANK together with WORLD_SIZE comes first, whoever set them: by these PyTorch finds its peers, also where mpirun or
-// Slurm have started the processes. Then mpirun and the like, Slurm, RANK alone, TF_CONFIG.
+// Slurm have started the processes. Then mpirun and the like, Slurm, RANK alone, TF_CONFIG, TellRank.
 LaunchedAs Ranks(const LauncherWords& words);
 
 // Of one start of the job to the next of the same job: torchrun's restarts within Slurm's.

@@ -44,7 +44,7 @@ std::string OfLauncher(const LauncherWords& words) {
 // Started as ranks by a script or a program of the user's own: who started them is what they share. Ranks that a
 // program has made of itself (torch.multiprocessing.spawn) share its first process.
 std::string OfProgram(const LauncherWords& words) {
-  bool told_ranks = (words.Has("RANK") && words.Has("WORLD_SIZE")) || words.tf_size > 1;
+  bool told_ranks = (words.Has("RANK") && words.Has("WORLD_SIZE")) || words.tf_size > 1 || words.told_size > 1;
   Ancestor first = FirstOfProgram(), parent;
   bool made_own_ranks =
       !StartMethod().empty() && !WasStartedWith(first.pid, "RANK") && !WasStartedWith(first.pid, "TF_CONFIG");

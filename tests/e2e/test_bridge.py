@@ -103,6 +103,8 @@ def test_a_training_loop_is_told(torch):
         for rank in step["ranks"]:
             assert {"loader", "forward", "backward", "optimizer"} <= set(rank["phases"])
             assert sum(rank["phases"][name] for name in ("loader", "forward", "backward", "optimizer")) <= rank["duration_ns"]
+    verdict = torch.bench.diagnose("job")
+    assert verdict["verdict"] == "healthy" and "marked 12 steps (the last is 11)" in verdict["summary"], verdict["summary"]
     # Evaluation comes between the fifth step's optimizer and the sixth's batch.
     evaluated = {step["step"] for step in steps["steps"] for rank in step["ranks"] if "evaluation" in rank["phases"]}
     assert evaluated == {5, 11}

@@ -4,35 +4,12 @@ import subprocess
 
 import pytest
 
-from debian import Debian
-from harness import ROOT, start_collector, wait_until
+from debian_torch import Torch
+from harness import ROOT, wait_until
 from launchers import PROGRAMS
 from verdicts import assert_fault, assert_healthy, shown
 
 PYTHON = "/usr/bin/python3"
-# torchrun of PyTorch 1.13 fails on Python 3.11 by itself: an enum there formats as its name.
-REPAIR = """import importlib.abc, importlib.machinery, sys
-
-
-class Repair(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name != "torch.distributed.elastic.multiprocessing.api":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            none = module.Std.NONE
-            module.Std.from_str = classmethod(lambda cls, text, load=module.Std.from_str: load(text) or none)
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-sys.meta_path.insert(0, Repair())
-"""
 
 
 @pytest.fixture
@@ -121,29 +98,6 @@ def test_ranks_that_a_program_makes_of_itself(bench, method, how):
         assert {rank["ppid"] for rank in info["ranks"]} == {job.popen.pid}
 
 
-class Torch:
-    """PyTorch of a Debian release, with a collector outside of its directory."""
-
-    def __init__(self, bench, suite):
-        self.bench = bench
-        self.directory = Debian(suite, "python3-torch", "libunwind8")
-        self.collector = start_collector(bench, idle_seconds=600)
-        if suite == "bookworm":
-            (bench.folder / "sitecustomize.py").write_text(REPAIR)
-
-    def run(self, *command, preload=True, **environment):
-        if preload:
-            environment["LD_PRELOAD"] = self.bench.library
-        done = self.directory.run(self.bench, ["timeout", "110", *command], DDBG_DIR=self.bench.runs, OMP_NUM_THREADS=1,
-                                  DDBG_SOCKET=self.bench.short / "s", PYTHONPATH=self.bench.folder, HOME="/tmp",
-                                  USE_LIBUV=0, TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, GLOO_SOCKET_IFNAME="lo", **environment)
-        return done
-
-    def close(self):
-        self.collector.terminate()
-        self.collector.wait()
-
-
 @pytest.fixture(params=["bookworm", "sid"])
 def torch(request, bench, as_root):
     jobs = Torch(bench, request.param)
@@ -151,14 +105,8 @@ def torch(request, bench, as_root):
     jobs.close()
 
 
-def torchrun(torch, *more):
-    meeting = torch.bench.folder / ("meeting%d" % len(list(torch.bench.folder.iterdir())))
-    return ["python3", "-m", "torch.distributed.run", "--rdzv_backend", "c10d", "--rdzv_endpoint", meeting, "--rdzv_conf",
-            "store_type=file", "--nproc_per_node", "2", *more]
-
-
 def test_torchrun(torch, bench):
-    done = torch.run(*torchrun(torch), PROGRAMS / "torch_identity.py")
+    done = torch.run(*torch.torchrun(), PROGRAMS / "torch_identity.py")
     assert done.returncode == 0, done.stderr
     info = only_run(bench)
     assert ranks_of(info, "rank", "world_size", "local_rank", "node_rank") == [(0, 2, 0, 0), (1, 2, 1, 0)], info
@@ -167,7 +115,7 @@ def test_torchrun(torch, bench):
 
 
 def test_accelerate_s_variables(torch, bench):
-    done = torch.run(*torchrun(torch, "--rdzv_id", "nightly"), PROGRAMS / "torch_identity.py", ACCELERATE_USE_CPU="true",
+    done = torch.run(*torch.torchrun("--rdzv_id", "nightly"), PROGRAMS / "torch_identity.py", ACCELERATE_USE_CPU="true",
                      ACCELERATE_MIXED_PRECISION="no")
     assert done.returncode == 0, done.stderr
     info = only_run(bench)
@@ -176,7 +124,7 @@ def test_accelerate_s_variables(torch, bench):
 
 
 def test_attempts_of_torchrun_lie_side_by_side(torch, bench):
-    done = torch.run(*torchrun(torch, "--rdzv_id", "nightly", "--max_restarts", "2"), PROGRAMS / "torch_identity.py", "fail")
+    done = torch.run(*torch.torchrun("--rdzv_id", "nightly", "--max_restarts", "2"), PROGRAMS / "torch_identity.py", "fail")
     assert done.returncode == 0, done.stderr
     info = bench.info("torchrun-nightly")
     assert [attempt["attempt_id"] for attempt in info["earlier_attempts"]] == [0]

@@ -88,10 +88,20 @@ def test_another_copy_of_the_library_does_nothing(bench, compiled):
     assert ranges_of(bench.events()) == []
 
 
-def test_torch_cuda_nvtx(bench, torch_job):
-    job = torch_job.run(2, "torch_nvtx.py", NVTX_INJECTION64_PATH=bench.library)
+@pytest.mark.parametrize("variables", [{"NVTX_INJECTION64_PATH": True, "DDBG_PYTHON": 0}, {}], ids=["variable", "bridge"])
+def test_torch_cuda_nvtx(bench, torch_job, variables):
+    if "NVTX_INJECTION64_PATH" in variables:
+        variables = dict(variables, NVTX_INJECTION64_PATH=bench.library)
+    job = torch_job.run(2, "torch_nvtx.py", **variables)
     assert job.popen.returncode == 0, job.stderr
+    assert job.lines() == [str(variables.get("NVTX_INJECTION64_PATH"))] * 2  # what a child would have
     for rank in (0, 1):
         begins = [event["name"] for event in ranges_of(bench.events())
                   if event["rank"] == rank and event["kind"] == "phase_begin"]
         assert begins == ["forward", "layer 0", "forward", "layer 1", "forward", "layer 2"], begins
+
+
+def test_torch_cuda_nvtx_is_left_to_a_profiler(bench, torch_job):
+    job = torch_job.run(2, "torch_nvtx.py", CUDA_INJECTION64_PATH="/opt/nvidia/libToolsInjection64.so")
+    assert job.popen.returncode == 0, job.stderr
+    assert ranges_of(bench.events()) == []

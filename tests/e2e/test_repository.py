@@ -1,11 +1,13 @@
-"""Rules of the repository that a script checks."""
+"""Rules of the repository that a script checks, and what README shows step by step."""
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 
-from harness import ROOT
+from debian import ENTER, Debian
+from harness import ROOT, start_collector
 
 PYTHON = sys.executable
 
@@ -65,3 +67,57 @@ def test_bare_debian():
     if done.returncode == 77:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+
+
+def shown_in_readme(title):
+    """[(command, lines that it prints)] of a section; a line "…" stands for any number of others."""
+    section = (ROOT / "README.md").read_text().partition("\n### %s\n" % title)[2].partition("\n## ")[0]
+    shown = []
+    for line in re.findall("^    (.*)$", section, re.M):
+        if line.startswith("$ "):
+            shown.append((line[2:], []))
+        else:
+            shown[-1][1].append(line)
+    return shown
+
+
+def same_everywhere(line):
+    """Without what differs from run to run and from machine to machine."""
+    for pattern, word in ((r"python3-\d+-\w+", "RUN"), (r"pid \d+ on [^)]+", "PID"), (r"\+0x[0-9a-f]+", "+OFFSET"), (r"cc:\d+", "cc:LINE"),
+                          (r"(send|recv) operation", "OPERATION")):
+        line = re.sub(pattern, word, line)
+    return line
+
+
+def assert_shows(shown, printed, what):
+    """The shown lines are among the printed ones, in their order; next to each other where no "…" is between."""
+    printed, at, anywhere = [same_everywhere(line) for line in printed], 0, False
+    for line in shown:
+        if line == "…":
+            anywhere = True
+            continue
+        places = [place for place in range(at, len(printed)) if printed[place] == same_everywhere(line)]
+        assert places and (anywhere or places[0] == at), "%s does not print here: %s\n%s" % (what, line, "\n".join(printed))
+        at, anywhere = places[0] + 1, False
+
+
+def test_readme_s_pytorch_on_a_laptop(bench, as_root):
+    """Its commands and what they print, in the release that it names; that release has PyTorch, and ddbg is built."""
+    directory = Debian("bookworm", "python3-torch", "libunwind8")
+    collector = start_collector(bench, idle_seconds=600)
+    (install, _), *steps = shown_in_readme("PyTorch on a laptop")
+    assert "apt-get install python3-torch" in install and len(steps) == 4
+    for command, shown in steps:
+        command = re.sub(r"(\$PWD/)?build/install", str(bench.prefix), command)
+        if "ddbg diagnose" in command:
+            printed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=bench.environment()).stdout
+        else:
+            places = " ".join(map(str, (bench.prefix, bench.folder, bench.short, ROOT / "examples")))
+            variables = ["%s=%s" % item for item in (("DDBG_DIR", bench.runs), ("DDBG_SOCKET", bench.short / "s"), ("HOME", "/tmp"))]
+            job = bench.start(["unshare", "--mount", "sh", "-c", ENTER, "enter", directory.root, "env", *variables, "sh", "-c",
+                               "cd %s && exec env %s" % (ROOT, command)], PLACES=places)
+            assert job.wait(120) == ("--even" not in command), job.stderr
+            printed = "\n".join(job.lines()) if "--even" in command else job.stdout + job.stderr
+        assert_shows(shown, printed.rstrip("\n").splitlines(), command)
+    collector.terminate()
+    collector.wait()

@@ -152,6 +152,17 @@ INSTANTIATE_TEST_SUITE_P(
                  0}),
     [](const testing::TestParamInfo<Expected>& info) { return info.param.name; });
 
+TEST(RankByArgument, CountsWhereNoVariableSaysIt) {
+  TellRank(1, 3);
+  LaunchedAs told = Ranks(Words({})), torchrun = Ranks(Words(kTorchrun));
+  TellRank(-1, -1);
+  EXPECT_EQ(told.rank, 1);
+  EXPECT_EQ(told.world_size, 3);
+  EXPECT_EQ(torchrun.rank, 5);
+  EXPECT_EQ(torchrun.world_size, 8);
+  EXPECT_EQ(Ranks(Words({})).rank, -1);
+}
+
 TEST(RunIds, AreOfTheLaunchWhoeverSaysSo) {
   Settings settings;
   EXPECT_EQ(RunId(settings, Words(With(kTorchrun, {{"TORCHELASTIC_RUN_ID", "nightly/7"}}))), "torchrun-nightly_7");

@@ -376,6 +376,23 @@ TEST(MarkedSteps, MayBeMissingOnARankNowAndThen) {
   EXPECT_EQ(job.NumbersOf(3, "MPI_Allreduce"), (std::vector<int64_t>{0, 1, 1, 3, 4}));
 }
 
+// The request for a batch begins a step; where there is none more, what follows belongs to the step before.
+TEST(MarkedSteps, AreNotBegunByTheEndOfTheData) {
+  std::string text = kStart;
+  int n = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (int batch = 0; batch < 3; ++batch, ++n)
+      text += "all: ddbg_step number=" + std::to_string(n) + "\nall: Allreduce count=8 type=MPI_FLOAT op=SUM @step\n";
+    text += "all: ddbg_step number=" + std::to_string(n) + "\nall: ddbg_event name=end_of_data number=" +
+            std::to_string(n) + "\nall: Barrier @evaluate\n";
+  }
+  Job job(text + "all: Finalize\nend all: exit 0\n");
+  for (size_t r = 0; r < 4; ++r) {
+    EXPECT_EQ(job.NumbersOf(r, "MPI_Allreduce"), UpTo(6));
+    EXPECT_EQ(job.NumbersOf(r, "MPI_Barrier"), (std::vector<int64_t>{-1, 2, 5}));
+  }
+}
+
 TEST(MarkedSteps, AreCountedByThePhaseOfTheOptimizer) {
   std::string text = kStart;
   for (int n = 0; n < 4; ++n) {

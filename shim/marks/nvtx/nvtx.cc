@@ -1,7 +1,8 @@
 // NVTX ranges as phases. A program's NVTX comes to InitializeInjectionNvtx2 where NVTX_INJECTION64_PATH names this
-// library. `ddbg run` sets that. This library does not: it would be handed on to children that are not traced, and
-// would have the place of a profiler that is started further down. NVTX's other way, the pointer
-// InitializeInjectionNvtx2_fnptr of a tool that is linked in, is closed to a preload: NVTX's headers define it hidden.
+// library. `ddbg run` sets that. This library does not, but for one call of PyTorch's
+// (shim/python/ddbg_bridge/ranges.py): it would be handed on to children that are not traced, and would have the place
+// of a profiler that is started further down. NVTX's other way, the pointer InitializeInjectionNvtx2_fnptr of a tool
+// that is linked in, is closed to a preload: NVTX's headers define it hidden.
 //
 // Ranges do not begin a recording: who uses NVTX need not be a part of a distributed job.
 #include <dlfcn.h>

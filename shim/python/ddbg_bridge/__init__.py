@@ -7,6 +7,7 @@ nobody catches are told.
     marks.py           the C functions
     hooks.py           replaces functions, and puts them back where a hook fails
     loader.py modules.py training.py scalars.py checkpoints.py groups.py ends.py weights.py      the hooks
+    ranges.py          leads NVTX to libddbg.so
 
 Three rules: no hook lets an exception of its own reach the program, none makes the host wait for a device, none leaves
 anything in an object that the program may copy, pickle or compile.
@@ -30,8 +31,8 @@ def _install(torch):
     from . import marks
     if not marks.bind():
         return
-    from . import checkpoints, ends, groups, loader, modules, scalars, training, weights
-    for part in (ends, loader, weights, modules, training, scalars, checkpoints, groups):
+    from . import checkpoints, ends, groups, loader, modules, ranges, scalars, training, weights
+    for part in (ends, loader, weights, modules, training, scalars, checkpoints, groups, ranges):
         try:
             part.install(torch)
         except Exception:  # a version of PyTorch that has this elsewhere

@@ -80,6 +80,9 @@ def install(torch):
     def join(original, args, kwargs):
         is_rank()
         asked = inspect.signature(original).bind_partial(*args, **kwargs).arguments
+        rank, size = asked.get("rank", -1), asked.get("world_size", -1)
+        if 0 <= rank < size:
+            marks.rank(rank, size)
         if hook.on:
             marks.event("joining", *_described_joining(asked, default_timeout))
 

@@ -1,5 +1,8 @@
 """DataLoader: phase "loader" from the request of a batch until it is there, value "batch_size", and where steps begin. Batches that are asked for
-under no_grad between steps are no part of what a step waited for: phase "evaluation"."""
+under no_grad between steps are no part of what a step waited for: phase "evaluation". Event "loader_workers" ("fork: 12,13") when an
+iterator has started its processes, with their number and how long that took."""
+import multiprocessing
+import time
 from threading import get_ident
 
 from . import marks
@@ -63,6 +66,7 @@ def install(torch):
             if turns.loop_thread is not None and turns.loop_thread != get_ident():
                 return original(self)
             begin, end = of_training
+            begins_step = False
             if not is_grad_enabled():
                 if turns.number >= 0:
                     begin, end = of_evaluation
@@ -70,12 +74,20 @@ def install(torch):
                 try:
                     if not _is_at_end(self):
                         turns.batch_asked()
+                        begins_step = True
                 except Exception:
                     hook.failed()
             begin()
             loading = True
             try:
                 batch = original(self)
+            except StopIteration:
+                try:
+                    if begins_step:
+                        turns.found_end()
+                except Exception:
+                    hook.failed()
+                raise
             finally:
                 loading = False
                 end()
@@ -89,3 +101,18 @@ def install(torch):
         return __next__
 
     hook.replace(dataloader._BaseDataLoaderIter, "__next__", make)
+    hook.replace(dataloader._MultiProcessingDataLoaderIter, "__init__", _telling_workers)
+
+
+def _telling_workers(original):
+    def __init__(self, *args, **kwargs):
+        start = time.monotonic_ns()
+        original(self, *args, **kwargs)
+        try:
+            if hook.on and (process.active or decide()):
+                method = getattr(self._workers[0], "_start_method", None) or multiprocessing.get_start_method(allow_none=True)
+                text = "%s: %s" % (method, ",".join(str(worker.pid) for worker in self._workers))
+                marks.event("loader_workers", text, len(self._workers), time.monotonic_ns() - start)
+        except Exception:
+            hook.failed()
+    return __init__

@@ -68,5 +68,11 @@ def step():
     return _function("ddbg_python_step", _METH_O, b"") if _direct else _library.ddbg_step
 
 
+def rank(number, world_size):
+    """Who this process is, where no launcher's variable says it; before the first mark."""
+    if hasattr(_library, "ddbg_python_rank"):
+        _library.ddbg_python_rank(ctypes.c_int(number), ctypes.c_int(world_size))
+
+
 def event(kind, text="", number=0, duration_ns=0):
     _library.ddbg_event(_encoded(kind), _encoded(text, 511), number, duration_ns)

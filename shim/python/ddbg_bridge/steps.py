@@ -8,7 +8,8 @@ batches whose gradients are accumulated are of one step, and all ranks of a job 
   gradients enabled, is in step 0.
 * The next one begins when a batch is asked for after an optimizer has stepped: loading is the first thing in a step. Whatever comes
   between (evaluation, which asks for its batches under no_grad, a checkpoint) belongs to the step before it. An iterator known to be at its end
-  does not begin one, so that the last step of a run is the last; of an IterableDataset that is not known.
+  does not begin one; of an IterableDataset that is not known: where the request that began one finds the end, the step is taken back, with
+  the event "end_of_data".
 * Several optimizers (a GAN's): only the first that steps in a turn makes the turn count, the others follow in the same.
 * Without a DataLoader a turn begins with the first forward or backward after its optimizers have stepped. How many of them there are is
   learned in the first turn: a second optimizer makes that count as two.
@@ -48,6 +49,12 @@ class Turns:
     def batch_asked(self):
         if self.over or self.number < 0:
             self._advance(True)
+
+    def found_end(self):
+        """Instead of the batch that was just asked for."""
+        marks.event("end_of_data", "", self.number)
+        self.number -= 1
+        self.over = True
 
     def work_begins(self):
         if self.number < 0 or (self.over and not self._fed):

@@ -4,16 +4,18 @@ from threading import get_ident
 
 from . import marks, modules, scalars
 from .hooks import Hook, compiling
+from .imports import watch_for
 from .process import decide, process
 from .steps import turns
 
 
 class _State:
-    __slots__ = ("in_backward", "in_optimizer", "stepped")
+    __slots__ = ("in_backward", "in_optimizer", "stepped", "clipped")
 
     def __init__(self):
         self.in_backward = self.in_optimizer = False
         self.stepped = 0  # optimizers' steps
+        self.clipped = 0  # norms that were told
 
 
 _state = _State()
@@ -120,21 +122,29 @@ def _clipping(torch):
     hook = Hook("clip_grad_norm_")
     tell = marks.value("grad_norm")
 
+    def told(norm):
+        _state.clipped += 1
+        if norm.device.type == "cpu":
+            tell(scalars.number_of(norm))
+        else:
+            scalars.watch("grad_norm", norm)
+
     def make(original):
         def clip_grad_norm_(*args, **kwargs):
+            before = _state.clipped
             norm = original(*args, **kwargs)
             try:
-                if process.active and hook.on and type(norm) is torch.Tensor:
-                    if norm.device.type == "cpu":
-                        tell(scalars.number_of(norm))
-                    else:
-                        scalars.watch("grad_norm", norm)
+                # FSDP's may call the other.
+                if process.active and hook.on and type(norm) is torch.Tensor and _state.clipped == before:
+                    told(norm)
             except Exception:
                 hook.failed()
             return norm
         return clip_grad_norm_
 
     hook.replace_function(torch.nn.utils, "clip_grad_norm_", make)
+    watch_for("torch.distributed.fsdp.fully_sharded_data_parallel",
+              lambda fsdp: hook.replace(fsdp.FullyShardedDataParallel, "clip_grad_norm_", make))
 
 
 def _scaler(torch):

@@ -40,10 +40,15 @@ bool Load() {
   return init && reinterpret_cast<Init*>(init)(GetExportTable);
 }
 
+// Looked for once, at the first call of any function.
+bool IsLoaded() {
+  static const bool loaded = Load();
+  return loaded;
+}
+
 template <class F>
 F* Of(Callback id) {
-  static const bool loaded = Load();
-  return loaded ? reinterpret_cast<F*>(g_functions[id]) : nullptr;
+  return IsLoaded() ? reinterpret_cast<F*>(g_functions[id]) : nullptr;
 }
 
 }  // namespace
