@@ -6,7 +6,7 @@ collector with telemetry.
 Two jobs that do the same, one with the library, take turns block by block (A B, B A, A B …); while one runs, the other is stopped (SIGSTOP), and
 with the bare one the collector, too. Reports the ratio of the median step times, of their 10th percentiles, of the means, and of the CPU time
 of the ranks (on a busy machine the steadiest), each with an interval from a bootstrap over pairs of blocks, and what ddbg's own threads and
-the collector took. PyTorch is that of a Debian directory
+the collector took. On a machine that is never quiet try --width 16 --batch 4: what is added to a step is about the same, of fewer µs. PyTorch is that of a Debian directory
 (scripts/debian_directory.sh), as root, or with --suite here that of this machine's python3.
 """
 import argparse
@@ -92,11 +92,13 @@ class Job:
 
 
 def interval(pairs, statistic, rounds=2000):
-    """The statistic's ratio B to A in percent more, with the middle 95 % of what it is for pairs drawn with replacement."""
+    """By how much per cent B's statistic is more than A's, with the middle 95 % of what it is for pairs drawn with replacement, and A's."""
+    base = statistic([t for a, _ in pairs for t in a])
+
     def added(chosen):
         return 100 * (statistic([t for _, b in chosen for t in b]) / statistic([t for a, _ in chosen for t in a]) - 1)
     drawn = sorted(added(random.choices(pairs, k=len(pairs))) for _ in range(rounds))
-    return added(pairs), drawn[int(0.025 * rounds)], drawn[int(0.975 * rounds)]
+    return added(pairs), drawn[int(0.025 * rounds)], drawn[int(0.975 * rounds)], base
 
 
 def undisturbed(times):
@@ -156,11 +158,13 @@ def main():
     bare = [t for a, _ in steps_of for t in a]
     print("%d ranks on %d CPUs, PyTorch of %s; %d pairs of blocks of %d steps; bare step %.1f ms in the median\n"
           % (options.ranks, os.cpu_count(), options.suite, len(measured), steps, statistics.median(bare) / 1e6))
-    print("| step time added | goal | measured | 95 % interval |\n|---|---|---|---|")
+    print("| step time added | goal | measured | 95 % interval | µs |\n|---|---|---|---|---|")
     for name, values, statistic in (("median", steps_of, statistics.median), ("10th percentile", steps_of, undisturbed),
                                     ("mean", steps_of, statistics.fmean),
                                     ("CPU time of the ranks, median of blocks", cpu_of, statistics.median)):
-        print("| %s | ≤ %.1f %% | %+.2f %% | [%+.2f %%, %+.2f %%] |" % (name, GOAL_PERCENT, *interval(values, statistic)))
+        added, low, high, base = interval(values, statistic)
+        print("| %s | ≤ %.1f %% | %+.2f %% | [%+.2f %%, %+.2f %%] | %+.0f [%+.0f, %+.0f] |"
+              % (name, GOAL_PERCENT, added, low, high, *(percent * base / 1e5 for percent in (added, low, high))))
     print("\nddbg's own threads took %.2f %% of a CPU in a rank, the collector %.2f %%; load of the machine %.1f"
           % (own[0] / busy / options.ranks / 1e7, own[1] / busy / 1e7, os.getloadavg()[0]))
 

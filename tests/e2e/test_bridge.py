@@ -193,6 +193,17 @@ def test_ranks_of_torch_multiprocessing_are_ranks(torch):
         subprocess.run(["rm", "-rf", torch.bench.runs], check=True)
 
 
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_an_exception_that_torch_multiprocessing_catches(bookworm, method):
+    """It goes to the parent, which prints it and raises another one."""
+    done = bookworm.run(PROGRAMS / "torch_spawn.py", method, bookworm.bench.folder / "meet", "raise", GLOO_SOCKET_IFNAME="lo")
+    assert done.returncode == 1 and "ValueError: rank 1 has no more" in done.stderr, done.stderr
+    told = [event["text"] for event in bookworm.of("ddbg_event", name="exception", number=1)]
+    assert told[0] == "ValueError: rank 1 has no more (%s:%d in rank)" % (PROGRAMS / "torch_spawn.py", line_of("torch_spawn.py", "raise"))
+    verdict = bookworm.bench.diagnose("job")
+    assert verdict["kind"] == "uncaught_exception" and verdict["culprit_ranks"] == [1], verdict
+
+
 def test_a_group_that_cannot_be_made(bookworm):
     bookworm.compare("-c", "import torch.distributed as d; d.init_process_group('gloo', init_method='file:///tmp/meet')", code=1)
     event, = bookworm.of("ddbg_event", name="process_group")

@@ -1,5 +1,5 @@
-"""Two ranks of torch.multiprocessing.start_processes over gloo: torch_spawn.py METHOD FILE. Each trains with DistributedDataParallel and a
-DataLoader with a worker of the same method; a third group holds rank 1 alone."""
+"""Two ranks of torch.multiprocessing.start_processes over gloo: torch_spawn.py METHOD FILE [raise]. Each trains with DistributedDataParallel and a
+DataLoader with a worker of the same method; a third group holds rank 1 alone. raise: rank 1 raises after its training."""
 import sys
 
 import torch
@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.utils.data import DataLoader, TensorDataset
 
-METHOD, FILE = sys.argv[1:]
+METHOD, FILE, *WORDS = sys.argv[1:]
 
 
 def rank(number):
@@ -22,6 +22,8 @@ def rank(number):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    if WORDS and number == 1:
+        raise ValueError("rank 1 has no more")  # mark: raise
     print("rank %d: %.6f" % (number, loss.item()), flush=True)
     dist.destroy_process_group()
 

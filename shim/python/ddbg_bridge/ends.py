@@ -96,6 +96,27 @@ def watch_exceptions():
     threading.excepthook = thread_excepthook
 
 
+def _exceptions_of_spawned():
+    """torch.multiprocessing catches what a process of spawn raises, sends it to the parent, and ends the process."""
+    hook = Hook("spawned")
+
+    def make(original):
+        def _wrap(*args, **kwargs):
+            try:
+                return original(*args, **kwargs)
+            except SystemExit as end:
+                try:
+                    error = end.__context__
+                    if error is not None and hook.on and may_speak():
+                        _tell(type(error), error, _without_own(error.__traceback__), 1)
+                except Exception:
+                    hook.failed()
+                raise
+        return _wrap
+
+    hook.replace(sys.modules["torch.multiprocessing.spawn"], "_wrap", make)
+
+
 def _collections():
     started = 0
     clock = time.monotonic_ns
@@ -154,5 +175,6 @@ def _left_children():
 
 def install(torch):
     watch_exceptions()
+    _exceptions_of_spawned()
     _collections()
     _left_children()
