@@ -22,7 +22,7 @@ def rank(number):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    print("rank %d: %.6f" % (number, loss.item()), flush=True)
+    print("rank %d: %.6f\n" % (number, loss.item()), end="", flush=True)  # in one piece, whatever PYTHONUNBUFFERED says
     dist.destroy_process_group()
 
 

@@ -80,7 +80,7 @@ def install(torch):
     def join(original, args, kwargs):
         is_rank()
         asked = inspect.signature(original).bind_partial(*args, **kwargs).arguments
-        if hook.on:
+        if hook.on and may_speak():
             marks.event("joining", *_described_joining(asked, default_timeout))
 
     def maker(verb, told, before=lambda *_: None):
