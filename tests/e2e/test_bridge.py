@@ -198,6 +198,23 @@ def test_a_group_that_cannot_be_made(bookworm):
     assert [event["text"][:10] for event in bookworm.of("ddbg_event", name="exception")] == ["ValueError"]
 
 
+CHILDREN = """
+import multiprocessing, time, torch
+torch.ones(1, requires_grad=True).sum().backward()
+fork, spawn = multiprocessing.get_context("fork"), multiprocessing.get_context("spawn")
+fork.Process(target=time.sleep, args=(60,), daemon=True).start()
+fork.Process(target=time.sleep, args=(1,)).start()
+spawn.Process(target=print, args=("spawned",)).start()
+"""
+
+
+def test_only_children_that_outlive_the_program_are_told(bookworm):
+    """Not a daemon, nor the tracker that spawn brings along."""
+    bookworm.compare("-c", CHILDREN)
+    texts = [event["text"] for event in bookworm.of("ddbg_event", name="child")]
+    assert len(texts) == 2 and all("the interpreter waits for it, holds" in text for text in texts), texts
+
+
 SCALED = """
 import torch, warnings
 scaler = torch.amp.GradScaler("cpu")
