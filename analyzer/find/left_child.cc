@@ -2,13 +2,20 @@
 // open what was open when it was forked. Told by the hooks in Python when the interpreter is on its way out.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analyzer/context/context.h"
 #include "analyzer/model/told.h"
 
 namespace ddbg::analyzer {
 namespace {
 
-constexpr int64_t kLongNs = 5'000'000'000;  // no interpreter takes as long to end
+constexpr int64_t kLongNs = 5'000'000'000, kVeryLongNs = 30'000'000'000;
+
+// A process of multiprocessing's that is no daemon; else the child may have nothing to do with it.
+bool IsWaitedFor(const ToldEvent& child) {
+  return child.text.find("the interpreter waits for it") != std::string::npos;
+}
 
 bool WentOn(const Context& context, size_t process, size_t event) {
   const std::vector<Call>& calls = context.process(process).calls;
@@ -26,7 +33,9 @@ std::vector<Finding> FindLeftChildren(Context& context) {
     std::vector<ToldEvent> children = EventsTold(context.process(i), "child");
     if (children.empty() || WentOn(context, i, children[0].call)) continue;
     int64_t since_ns = context.StartNs(i, children[0].call);
-    if (context.situations.end_ns - since_ns < kLongNs) continue;
+    auto waited = std::stable_partition(children.begin(), children.end(), IsWaitedFor);
+    bool certain = waited != children.begin();
+    if (context.situations.end_ns - since_ns < (certain ? kLongNs : kVeryLongNs)) continue;
     Finding finding;
     finding.kind = "left_child";
     finding.proof = Proof::kNoProgress;
@@ -42,7 +51,7 @@ std::vector<Finding> FindLeftChildren(Context& context) {
         children[0].number);
     for (const ToldEvent& child : children)
       finding.evidence.push_back(fmt::format("pid {}: {}", child.number, child.text));
-    finding.confidence = 0.85;
+    finding.confidence = certain ? 0.85 : 0.6;
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -50,6 +50,12 @@ void FindOutcome(const Context& context, Joining* joining) {
   joining->seconds = std::max(0.0, static_cast<double>(until_ns - since_ns) / 1e9);
 }
 
+// Whoever is in a collective has a group, whatever was told of it.
+bool HasMet(const Process& process) {
+  return std::any_of(process.calls.begin(), process.calls.end(),
+                     [](const Call& call) { return call.known() && call.info().kind == CallKind::Collective; });
+}
+
 std::vector<Joining> WhoJoins(const Context& context) {
   std::vector<Joining> all;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
@@ -184,8 +190,9 @@ std::optional<Finding> NotAllCame(const Context& context, const std::vector<Join
 
 std::optional<Finding> FindProcessGroupTrouble(const Context& context) {
   std::vector<Joining> all = WhoJoins(context);
-  bool made =
-      std::any_of(all.begin(), all.end(), [](const Joining& each) { return each.ended && each.failure.empty(); });
+  bool made = std::any_of(all.begin(), all.end(), [&](const Joining& each) {
+    return (each.ended && each.failure.empty()) || HasMet(context.process(each.process));
+  });
   if (all.empty() || made) return std::nullopt;
   bool alike = std::all_of(all.begin(), all.end(), [&](const Joining& each) { return each.size == all[0].size; });
   if (!alike || all[0].size < 2) return std::nullopt;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"

@@ -24,7 +24,7 @@ def rank(number):
         optimizer.step()
     if WORDS and number == 1:
         raise ValueError("rank 1 has no more")  # mark: raise
-    print("rank %d: %.6f" % (number, loss.item()), flush=True)
+    print("rank %d: %.6f\n" % (number, loss.item()), end="", flush=True)  # in one piece, whatever PYTHONUNBUFFERED says
     dist.destroy_process_group()
 
 

@@ -1,9 +1,10 @@
 """How a program goes wrong, and what stops it: event "exception" for one that nobody caught ("Type: message (file:line in function)";
 number 1: it ends the main thread, 0: another thread), "gc" for a collection of over a millisecond (number: generation), and "child" for
 a process that it forked and that lives when its interpreter ends (number: its pid): the interpreter may wait for it, and it keeps what
-was open."""
+was open. Not of those that are ended with it: daemons, as a DataLoader's workers are, and multiprocessing's own."""
 import atexit
 import gc
+import multiprocessing.process
 import os
 import sys
 import threading
@@ -158,14 +159,26 @@ def _sockets(pid):
     return count
 
 
+def _servants():
+    """Pids of multiprocessing's own processes, which end with the program."""
+    tracker = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
+    server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    return {getattr(tracker, "_pid", None), getattr(server, "_forkserver_pid", None)}
+
+
 def _left_children():
     def at_exit():
         if not process.active:
             return
         try:
+            started = {child.pid: child.daemon for child in multiprocessing.process._children}
+            servants = _servants()
             for pid in list(_children())[:_MOST_CHILDREN]:
+                if started.get(pid) or pid in servants:
+                    continue
                 name = _read(pid, "comm").decode("utf-8", "replace").strip()
-                marks.event("child", "%s, holds %d sockets" % (name, _sockets(pid)), pid)
+                waits = "the interpreter waits for it" if pid in started else "nobody waits for it"
+                marks.event("child", "%s, %s, holds %d sockets" % (name, waits, _sockets(pid)), pid)
         except Exception:  # it has gone, or is not ours to look at
             pass
 

@@ -83,7 +83,7 @@ def install(torch):
         rank, size = asked.get("rank", -1), asked.get("world_size", -1)
         if 0 <= rank < size:
             marks.rank(rank, size)
-        if hook.on:
+        if hook.on and may_speak():
             marks.event("joining", *_described_joining(asked, default_timeout))
 
     def maker(verb, told, before=lambda *_: None):
