@@ -4,22 +4,21 @@
 
 namespace ddbg::shim {
 
-uint32_t StackMemo::WayOf(const Set& set, uint64_t tag, const Interned* stack) noexcept {
-  for (uint32_t way = 0; way < kWays; ++way)
-    if (set.tags[way] == tag && set.entries[way].stack == stack) return way;
-  for (uint32_t way = 0; way < kWays; ++way)
-    if (set.tags[way] == 0) return way;
-  return next_++ % kWays;
+StackMemo::Entry& StackMemo::EntryOf(uint64_t tag, const Interned* stack) noexcept {
+  for (uint32_t probe = 0; probe < kProbes; ++probe) {
+    Entry& entry = entries_[Index(tag, probe)];
+    if (entry.tag == 0 || (entry.tag == tag && entry.stack == stack)) return entry;
+  }
+  return entries_[Index(tag, next_++ % kProbes)];
 }
 
 void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stack, const Unwound& unwound,
                       FindWords find_words) noexcept {
   uint64_t tag = Tag(frame, python);
-  Set& set = sets_[SetOf(tag)];
-  uint32_t way = WayOf(set, tag, stack);
-  set.tags[way] = tag;
-  Entry& entry = set.entries[way];
-  bool seen = entry.frame == frame && entry.stack == stack && entry.python_state == python.state && entry.count == 0;
+  Entry& entry = EntryOf(tag, stack);
+  bool seen = entry.tag == tag && entry.frame == frame && entry.stack == stack && entry.python_state == python.state &&
+              entry.count == 0;
+  entry.tag = tag;
   entry.frame = frame;
   entry.python_state = python.state;
   entry.stack = stack;
@@ -34,7 +33,7 @@ void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stac
 }
 
 void StackMemo::Forget() noexcept {
-  for (Set& set : sets_) memset(set.tags, 0, sizeof(set.tags));
+  for (Entry& entry : entries_) entry.tag = 0;
 }
 
 }  // namespace ddbg::shim

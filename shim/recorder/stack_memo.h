@@ -6,8 +6,8 @@
 // differs, so that nothing beyond the end of a smaller stack in the same place is touched. The frames of a Python
 // interpreter follow from words in its memory in the same way; these come behind.
 //
-// Stacks that hash to one set have eight places there. With one, two of the twenty stacks of a training step mostly
-// took the place from each other, and were unwound each time: 30 µs a step.
+// A stack lies in one of eight entries. Were there one for it, two of the twenty stacks of a training step would mostly
+// take it from each other and be unwound each time: 30 µs a step.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,11 @@ class StackMemo {
   // The stack that `frame`, the wrapper's, lies on while its Python is at `python`; nullptr: not known.
   [[gnu::always_inline]] Interned* Recall(uintptr_t frame, const PythonPlace& python) const noexcept {
     uint64_t tag = Tag(frame, python);
-    const Set& set = sets_[SetOf(tag)];
-    for (uint32_t way = 0; way < kWays; ++way)
-      if (set.tags[way] == tag && Holds(set.entries[way], frame, python)) return set.entries[way].stack;
+    for (uint32_t probe = 0; probe < kProbes; ++probe) {
+      const Entry& entry = entries_[Index(tag, probe)];
+      if (entry.tag == tag && Holds(entry, frame, python)) return entry.stack;
+      if (entry.tag == 0) return nullptr;
+    }
     return nullptr;
   }
 
@@ -46,9 +48,10 @@ class StackMemo {
   void Forget() noexcept;
 
  private:
-  static constexpr uint32_t kSets = 8, kWays = 8;
+  static constexpr uint32_t kEntries = 64, kProbes = 8;
 
   struct Entry {
+    uint64_t tag;  // 0: free. Stacks that differ further out have the same
     uintptr_t frame;
     uintptr_t python_state;
     Interned* stack;
@@ -56,17 +59,14 @@ class StackMemo {
     StackWord words[2 * kMaxFrames + kMaxPythonWords];
   };
 
-  struct Set {
-    uint64_t tags[kWays];  // a cache line; 0: free. Stacks that differ further out have the same
-    Entry entries[kWays];
-  };
-
   // One call site has one frame address and one return address; all those in Python share these.
   static uint64_t Tag(uintptr_t frame, const PythonPlace& python) noexcept {
     uintptr_t returns_to = *reinterpret_cast<const uintptr_t*>(frame + sizeof(uintptr_t));
     return ((frame >> 4) ^ returns_to ^ python.position) * 0x9e3779b97f4a7c15ull | 1;
   }
-  static uint32_t SetOf(uint64_t tag) noexcept { return static_cast<uint32_t>(tag >> 61); }
+  static uint32_t Index(uint64_t tag, uint32_t probe) noexcept {
+    return (static_cast<uint32_t>(tag >> 58) + probe) % kEntries;
+  }
 
   [[gnu::always_inline]] static bool Holds(const Entry& entry, uintptr_t frame, const PythonPlace& python) noexcept {
     if (entry.frame != frame || entry.count == 0 || entry.python_state != python.state) return false;
@@ -77,10 +77,10 @@ class StackMemo {
   }
 
   // Where the stack is, or the place that it gets.
-  uint32_t WayOf(const Set& set, uint64_t tag, const Interned* stack) noexcept;
+  Entry& EntryOf(uint64_t tag, const Interned* stack) noexcept;
 
-  Set sets_[kSets];
-  uint32_t next_;  // the way that is given up where none is free
+  Entry entries_[kEntries];
+  uint32_t next_;  // the probe whose entry is given up where none is free
 };
 
 }  // namespace ddbg::shim
