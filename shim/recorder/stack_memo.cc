@@ -4,6 +4,17 @@
 
 namespace ddbg::shim {
 
+Interned* StackMemo::RecallElsewhere(uint64_t tag, uintptr_t frame, const PythonPlace& python) noexcept {
+  for (uint32_t probe = 0; probe < kProbes; ++probe) {
+    const Entry& entry = entries_[Index(tag, probe)];
+    if (entry.tag == 0) break;
+    if (entry.tag != tag || !Holds(entry, frame, python)) continue;
+    last_[Index(tag, 0)] = static_cast<uint8_t>(probe);
+    return entry.stack;
+  }
+  return nullptr;
+}
+
 StackMemo::Entry& StackMemo::EntryOf(uint64_t tag, const Interned* stack) noexcept {
   for (uint32_t probe = 0; probe < kProbes; ++probe) {
     Entry& entry = entries_[Index(tag, probe)];
@@ -33,7 +44,7 @@ void StackMemo::Learn(uintptr_t frame, const PythonPlace& python, Interned* stac
 }
 
 void StackMemo::Forget() noexcept {
-  for (Entry& entry : entries_) entry.tag = 0;
+  for (Entry& entry : entries_) entry.tag = entry.frame = 0;
 }
 
 }  // namespace ddbg::shim

@@ -22,14 +22,10 @@ namespace ddbg::shim {
 class StackMemo {
  public:
   // The stack that `frame`, the wrapper's, lies on while its Python is at `python`; nullptr: not known.
-  [[gnu::always_inline]] Interned* Recall(uintptr_t frame, const PythonPlace& python) const noexcept {
+  [[gnu::always_inline]] Interned* Recall(uintptr_t frame, const PythonPlace& python) noexcept {
     uint64_t tag = Tag(frame, python);
-    for (uint32_t probe = 0; probe < kProbes; ++probe) {
-      const Entry& entry = entries_[Index(tag, probe)];
-      if (entry.tag == tag && Holds(entry, frame, python)) return entry.stack;
-      if (entry.tag == 0) return nullptr;
-    }
-    return nullptr;
+    const Entry& likely = entries_[Index(tag, last_[Index(tag, 0)])];
+    return Holds(likely, frame, python) ? likely.stack : RecallElsewhere(tag, frame, python);
   }
 
   // What unwinding gave: return addresses, and the words its Python frames follow from.
@@ -76,10 +72,14 @@ class StackMemo {
     return true;
   }
 
+  [[gnu::noinline]] Interned* RecallElsewhere(uint64_t tag, uintptr_t frame, const PythonPlace& python) noexcept;
+
   // Where the stack is, or the place that it gets.
   Entry& EntryOf(uint64_t tag, const Interned* stack) noexcept;
 
   Entry entries_[kEntries];
+  // The probe that found a stack last: a line that is reached on several ways comes on one of them for long.
+  uint8_t last_[kEntries];
   uint32_t next_;  // the probe whose entry is given up where none is free
 };
 
