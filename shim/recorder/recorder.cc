@@ -37,14 +37,16 @@ constinit std::atomic<Recorder*> g_recorder = nullptr;
 constinit uint64_t g_generations = 0;
 constinit std::atomic<bool> g_failed{false};
 
-// One thread makes the recorder. `pid`: of the process in which it does; 0: nobody has begun. `over`: it has ended.
+// One thread makes the recorder. `pid`: of the process in which it does; 0: nobody has begun. `over`: the process in
+// which it has done so. By pid, so that a forked child finds nothing of its parent's to take back, and its threads,
+// which may all come at once, agree on who begins.
 struct Starting {
   std::atomic<pid_t> pid{0};
-  std::atomic<uintptr_t> thread{0};  // the address of its ThreadState
-  std::atomic<uint32_t> over{0};     // a futex
-  std::atomic<uint64_t> missed{0};   // calls of threads that could not wait any longer
+  std::atomic<uint32_t> over{0};    // a futex
+  std::atomic<uint64_t> missed{0};  // calls of threads that could not wait any longer
 };
 constinit Starting g_starting;
+constinit thread_local bool g_starts_here [[gnu::tls_model("initial-exec")]] = false;  // this thread is at it
 constinit SlotMemory g_slot_memory[kMaxThreads] = {};
 
 uint64_t Live() { return *g_live.load(std::memory_order_acquire); }
@@ -199,25 +201,25 @@ bool Start() {
   return true;
 }
 
-// A forked child: what the parent had is not ours. Its region is not even mapped (MADV_DONTFORK).
-void ForgetParent() {
-  g_recorder.store(nullptr, std::memory_order_relaxed);
-  g_live.store(&g_never_live, std::memory_order_relaxed);
-  g_starting.over.store(0, std::memory_order_relaxed);
-  g_starting.pid.store(0, std::memory_order_relaxed);
-  g_thread = {};
-}
-
 bool IsLive() {
   const Recorder* recorder = CurrentRecorder();
   return recorder && Live() == recorder->generation;
 }
 
-bool StartAndTell() {
-  g_starting.thread.store(reinterpret_cast<uintptr_t>(&g_thread), std::memory_order_relaxed);
+// A forked child: what the parent had is not ours. Its region is not even mapped (MADV_DONTFORK).
+void ForgetParent() {
+  g_recorder.store(nullptr, std::memory_order_relaxed);
+  g_live.store(&g_never_live, std::memory_order_relaxed);
+  g_thread = {};
+}
+
+bool StartAndTell(pid_t own) {
+  if (CurrentRecorder()) ForgetParent();
+  g_starts_here = true;
   bool started = Start();
+  g_starts_here = false;
   if (!started) g_failed.store(true, std::memory_order_relaxed);
-  g_starting.over.store(1, std::memory_order_release);
+  g_starting.over.store(static_cast<uint32_t>(own), std::memory_order_release);
   syscall(SYS_futex, &g_starting.over, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   return started;
 }
@@ -225,16 +227,17 @@ bool StartAndTell() {
 // The first call of a thread while another makes the recorder: some milliseconds, so that no call is missed. Bounded,
 // since the other may need a lock that this one holds (a constructor's, in dlopen). A signal handler cannot wait for
 // the thread that it interrupted.
-bool AwaitStart() {
+bool AwaitStart(pid_t own) {
   constexpr int64_t kMostNs = 100'000'000;
-  if (g_starting.thread.load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(&g_thread)) return false;
+  if (g_starts_here) return false;
   // Nobody waits twice: once somebody has waited in vain, all pass.
   bool in_vain = g_starting.missed.load(std::memory_order_relaxed) != 0;
   for (int64_t now = MonotonicNs(), until = now + kMostNs; now < until && !in_vain; now = MonotonicNs()) {
-    timespec left{0, until - now};
-    syscall(SYS_futex, &g_starting.over, FUTEX_WAIT_PRIVATE, 0, &left, nullptr, 0);
     // acquire: pairs with the release in StartAndTell
-    if (g_starting.over.load(std::memory_order_acquire) != 0) return IsLive();
+    uint32_t over = g_starting.over.load(std::memory_order_acquire);
+    if (over == static_cast<uint32_t>(own)) return IsLive();
+    timespec left{0, until - now};
+    syscall(SYS_futex, &g_starting.over, FUTEX_WAIT_PRIVATE, over, &left, nullptr, 0);
   }
   g_starting.missed.fetch_add(1, std::memory_order_relaxed);
   return false;
@@ -242,12 +245,14 @@ bool AwaitStart() {
 
 bool EnsureStarted() {
   if (IsLive()) return true;
-  pid_t own = getpid(), starter = 0;
-  if (const Recorder* recorder = CurrentRecorder(); recorder && recorder->pid != own) ForgetParent();
+  const Recorder* recorder = CurrentRecorder();
+  // Whose start was the last: nobody's, or that of the process which this one was forked from. The thread that puts its
+  // own process there makes the recorder, and the others wait for it.
+  pid_t own = getpid(), starter = recorder && recorder->pid != own ? recorder->pid : 0;
   if (g_failed.load(std::memory_order_relaxed)) return false;
-  if (g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire)) return StartAndTell();
+  if (g_starting.pid.compare_exchange_strong(starter, own, std::memory_order_acquire)) return StartAndTell(own);
   // Else forked while a thread of the parent was at it: that thread is not here, and the loader's lock may be taken.
-  return starter == own && AwaitStart();
+  return starter == own && AwaitStart(own);
 }
 
 void CountMissed(const Region& region) {

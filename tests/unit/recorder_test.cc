@@ -235,14 +235,23 @@ int FirstCallsAtOnce(ThreadState* (*enter)()) {
   return missed != 0 ? 1 : late ? 2 : CurrentRecorder()->region.slot(0)->lost[kLossNotStarted].load() != 0 ? 3 : 0;
 }
 
-TEST_F(RecorderTest, MissesNoFirstCallOfThreadsThatComeAtOnce) {
+void ExpectNoneMissedInChildren(ThreadState* (*enter)()) {
   for (int i = 0; i < 10; ++i) {
     pid_t child = fork();
-    if (child == 0) _exit(FirstCallsAtOnce(EnterHere));
+    if (child == 0) _exit(FirstCallsAtOnce(enter));
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
+}
+
+TEST_F(RecorderTest, MissesNoFirstCallOfThreadsThatComeAtOnce) { ExpectNoneMissedInChildren(EnterHere); }
+
+// What they find of the parent's is not theirs, and one of them begins anew.
+TEST_F(RecorderTest, MissesNoFirstCallOfThreadsInAForkedChild) {
+  ASSERT_NE(EnterHere(), nullptr);
+  Leave(g_thread);
+  ExpectNoneMissedInChildren(EnterHere);
 }
 
 }  // namespace
