@@ -50,8 +50,8 @@ Finding Killed(Context& context, size_t process) {
   finding.first.expected = "running";
   finding.first.actual = SignalName(end.code);
   finding.summary =
-      fmt::format("Rank {} (pid {}) was ended by {}{} {}.", context.rank(process), context.process(process).pid,
-                  SignalName(end.code), end.core_dumped ? " with a core dump" : "", Place(context, process));
+      fmt::format("{} was ended by {}{} {}.", Capitalized(RankAndPid(context.process(process))), SignalName(end.code),
+                  end.core_dumped ? " with a core dump" : "", Place(context, process));
   return finding;
 }
 
@@ -68,12 +68,12 @@ Finding Exited(Context& context, size_t process) {
   std::string how = "";
   if (s.open_call != kNoIndex && UsesMpi(p)) how = ", which the MPI library does on an error inside a call";
   if (p.end.abort_called)
-    finding.summary = fmt::format("Rank {} (pid {}) called MPI_Abort, which ends the whole job: {}.",
-                                  context.rank(process), p.pid, Place(context, process));
+    finding.summary = fmt::format("{} called MPI_Abort, which ends the whole job: {}.", Capitalized(RankAndPid(p)),
+                                  Place(context, process));
   else
-    finding.summary = fmt::format("Rank {} (pid {}) {} {}{}{}.", context.rank(process), p.pid, DescribeEnd(p.end),
-                                  Place(context, process), how,
-                                  UsesMpi(p) ? ", without reaching MPI_Finalize" : ", in the middle of the job");
+    finding.summary =
+        fmt::format("{} {} {}{}{}.", Capitalized(RankAndPid(p)), DescribeEnd(p.end), Place(context, process), how,
+                    UsesMpi(p) ? ", without reaching MPI_Finalize" : ", in the middle of the job");
   return finding;
 }
 

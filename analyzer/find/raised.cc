@@ -43,16 +43,6 @@ std::vector<Raised> RaisedInMain(const Context& context) {
   return all;
 }
 
-std::string Who(const Context& context, size_t process) {
-  const Process& p = context.process(process);
-  return p.rank() >= 0 ? fmt::format("rank {} (pid {})", p.rank(), p.pid) : fmt::format("pid {}", p.pid);
-}
-
-std::string Capitalized(std::string text) {
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
 std::string At(const Exception& exception) {
   return exception.place.file.empty() ? "" : " at " + DescribeFrame(&exception.place);
 }
@@ -89,7 +79,7 @@ void AddEvidence(Context& context, const std::vector<Raised>& all, Finding* find
   for (const Raised& other : all) {
     if (finding->evidence.size() >= kMostLines) break;
     if (&other == &first) continue;
-    finding->evidence.push_back(fmt::format("{} raised {}{}, {} later", Who(context, other.process),
+    finding->evidence.push_back(fmt::format("{} raised {}{}, {} later", RankAndPid(context.process(other.process)),
                                             other.exception.what, At(other.exception),
                                             DurationText(other.t_ns - first.t_ns)));
   }
@@ -97,7 +87,7 @@ void AddEvidence(Context& context, const std::vector<Raised>& all, Finding* find
     finding->evidence.push_back(
         fmt::format("{} is still there: another of its threads runs on, or something waits at "
                     "its exit",
-                    Who(context, first.process)));
+                    RankAndPid(context.process(first.process))));
   for (size_t i = 0; i < context.run.processes.size() && finding->evidence.size() < kMostLines; ++i) {
     const Situation& s = context.situation(i);
     bool waits = i != first.process && s.open_call != kNoIndex && s.alive_at_end();
@@ -106,7 +96,7 @@ void AddEvidence(Context& context, const std::vector<Raised>& all, Finding* find
 }
 
 std::string Summary(const Context& context, const Raised& first, const std::vector<int32_t>& culprits) {
-  std::string who = Who(context, first.process), at = At(first.exception);
+  std::string who = RankAndPid(context.process(first.process)), at = At(first.exception);
   if (culprits.size() < 2)
     return fmt::format("{} raised {}{}, which nobody caught.", Capitalized(who), first.exception.what, at);
   return fmt::format("{} raised {}{}, which nobody caught; first of them {}: {}.", Capitalized(RankList(culprits)),

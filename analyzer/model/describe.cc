@@ -107,6 +107,16 @@ std::string DescribeCall(const Process& process, const Call& call) {
   return text;
 }
 
+std::string RankAndPid(const Process& process) {
+  return process.rank() >= 0 ? fmt::format("rank {} (pid {})", process.rank(), process.pid)
+                             : fmt::format("pid {}", process.pid);
+}
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 std::string RankList(const std::vector<int32_t>& ranks) {
   if (ranks.empty()) return "no rank";
   if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);

@@ -11,6 +11,11 @@
 
 namespace ddbg::analyzer {
 
+// "rank 3 (pid 12)"; "pid 12" of a process that is no rank.
+std::string RankAndPid(const Process& process);
+// With a capital letter first.
+std::string Capitalized(std::string text);
+
 // "MPI_Bcast(1142 × MPI_INT, root 0) on MPI_COMM_WORLD #0".
 std::string DescribeCall(const Process& process, const Call& call);
 // "rank 3", "ranks 0, 2", "ranks 1 to 7".
