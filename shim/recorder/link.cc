@@ -29,7 +29,7 @@ bool WaitFor(int fd, short events, int timeout_ms) {
 }  // namespace
 
 bool Link::Connect(const std::string& hello, int memfd, std::string (*first)()) {
-  if (Open() && Handshake(hello, memfd, first())) return true;
+  if (Open() && Handshake(hello, memfd, first)) return true;
   Close();
   StartCollectorIfDue();
   return false;
@@ -55,7 +55,7 @@ bool Link::Open() {
 }
 
 // The region travels with the first byte of the first frame.
-bool Link::Handshake(const std::string& hello, int memfd, const std::string& first) {
+bool Link::Handshake(const std::string& hello, int memfd, std::string (*first)()) {
   uint32_t length = static_cast<uint32_t>(hello.size());
   iovec part{&length, sizeof(length)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -71,11 +71,9 @@ bool Link::Handshake(const std::string& hello, int memfd, const std::string& fir
   memcpy(CMSG_DATA(header), &memfd, sizeof(int));
   int fd = socket_file_.fd();
   if (sendmsg(fd, &message, MSG_NOSIGNAL) != sizeof(length)) return false;
-  uint32_t first_length = static_cast<uint32_t>(first.size());
-  iovec rest[3] = {{const_cast<char*>(hello.data()), hello.size()},
-                   {&first_length, sizeof(first_length)},
-                   {const_cast<char*>(first.data()), first.size()}};
-  if (!SendParts(rest, 3)) return false;
+  iovec rest{const_cast<char*>(hello.data()), hello.size()};
+  // Made afterwards: it may take a while, and the greeting is what nothing can stand in for.
+  if (!SendParts(&rest, 1) || !SendFrame(first())) return false;
   char answer = 0;
   if (!WaitFor(fd, POLLIN, kAnswerWaitMs) || read(fd, &answer, 1) != 1) return false;
   hopeless_ = answer != kAccepted;
@@ -84,12 +82,16 @@ bool Link::Handshake(const std::string& hello, int memfd, const std::string& fir
 }
 
 bool Link::Send(const std::string& chunk) {
+  if (SendFrame(chunk)) return true;
+  Close();
+  return false;
+}
+
+bool Link::SendFrame(const std::string& chunk) {
   uint32_t length = static_cast<uint32_t>(chunk.size());
   // Together: the collector is woken by each.
   iovec parts[2] = {{&length, sizeof(length)}, {const_cast<char*>(chunk.data()), chunk.size()}};
-  if (SendParts(parts, 2)) return true;
-  Close();
-  return false;
+  return SendParts(parts, 2);
 }
 
 bool Link::SendParts(iovec* parts, size_t count) {

@@ -34,7 +34,8 @@ class Link {
 
  private:
   bool Open();
-  bool Handshake(const std::string& hello, int memfd, const std::string& first);
+  bool Handshake(const std::string& hello, int memfd, std::string (*first)());
+  bool SendFrame(const std::string& chunk);
   bool SendParts(iovec* parts, size_t count);
   void Close();
   void StartCollectorIfDue();

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import start_collector
 from launchers import PROGRAMS
 
 LIVES = re.findall(r'\{"(\w+)", ', (PROGRAMS / "life.cc").read_text())
@@ -44,6 +45,8 @@ def assert_lives_the_same(bench, command, said=(), **more):
 
 @pytest.mark.parametrize("what", LIVES)
 def test_life(bench, build, mpi, what):
+    """With a collector that is there: one that has to be started first is not up before some of these have ended."""
+    start_collector(bench)
     code, output = assert_lives_the_same(bench, [build(mpi, "life.cc", "-std=c++17"), what])
     assert output.startswith(what + " 1\n")
     bench.stop_collectors()
