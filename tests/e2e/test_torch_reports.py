@@ -22,9 +22,9 @@ class Reports:
     def start_by_store(self, ranks, *words):
         self.start(ranks, *words, "store=%s" % (self.bench.folder / "store"))
 
-    def verdict_when(self, kind):
-        """Of the running job; then it is ended. While only two of the ranks are there, it is one against one."""
-        verdict = self.bench.diagnose_until(kind, holds=lambda verdict: len(verdict["culprit_ranks"]) == 1)
+    def verdict_when(self, kind, culprits=1):
+        """Of the running job, once so many are named; then it is ended. While only two of three are there it is one against one."""
+        verdict = self.bench.diagnose_until(kind, holds=lambda verdict: len(verdict["culprit_ranks"]) == culprits)
         self.ranks.stop(self.jobs)
         return verdict
 
@@ -250,7 +250,7 @@ def start_over(hosts, reports):
 
 def test_hosts_that_call_themselves_loopback_s14(bookworm, two_hosts):
     start_over(two_hosts(1, 2), bookworm)
-    verdict = bookworm.verdict_when("init_error")
+    verdict = bookworm.verdict_when("init_error", culprits=2)
     assert_fault(verdict, "init_error", "infrastructure_discontinuity", field="address", actual="127.0.1.1")
     assert verdict["phase"] == "wont_start" and verdict["culprit_ranks"] == [0, 1], shown(verdict)
     assert "Connection refused" in verdict["summary"] and "[127.0.1.1]" in verdict["summary"], shown(verdict)
