@@ -1,5 +1,6 @@
 #include "collector/session.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "proto/host_clock.h"
@@ -11,6 +12,12 @@ namespace {
 // within half a second. Writing more often takes the cores of jobs that use them all, and saves nothing, since the
 // region keeps what is not written.
 constexpr size_t kFlushBytes = 256 << 10;
+
+// Of a small budget a write must be no more than a part of it.
+size_t FlushBytes(uint64_t budget) {
+  return budget == 0 ? kFlushBytes : std::min<size_t>(kFlushBytes, 2 * PartBytes(budget));
+}
+
 constexpr std::chrono::milliseconds kFlushAge{250};
 
 constexpr int64_t kTickMs = 250, kDetachedTickMs = 100;
@@ -20,11 +27,11 @@ constexpr int64_t kLongCallNs = 1'000'000'000;     // a call open for longer is 
 constexpr int64_t kRepeatOpenNs = 30'000'000'000;  // and again, to show that it still is
 constexpr int64_t kClockPointNs = 10'000'000'000;
 constexpr int64_t kDetachedGraceNs = 1'000'000'000;  // a process that is ending loses its socket a little before
-// Its sender sends within a quarter of a second, unless the process is stopped, frozen or has no CPU: what it still sends
-// later of what was read in its stead is known by its positions.
+// Its sender sends within a quarter of a second, unless the process is stopped, frozen or has no CPU: what it still
+// sends later of what was read in its stead is known by its positions.
 constexpr int64_t kSilentNs = 1'000'000'000;
-constexpr int64_t kStatusWaitNs = 2'000'000'000;     // for the parent to wait(2) for it
-constexpr int64_t kGiveUpNs = 60'000'000'000;        // on a disk that stays full after the process has ended
+constexpr int64_t kStatusWaitNs = 2'000'000'000;  // for the parent to wait(2) for it
+constexpr int64_t kGiveUpNs = 60'000'000'000;     // on a disk that stays full after the process has ended
 
 }  // namespace
 
@@ -33,6 +40,7 @@ Session::Session(asio::io_context& io, Node node, Hello hello, std::string hello
     : hello_(std::move(hello)),
       hello_chunk_(std::move(hello_chunk)),
       node_(node),
+      flush_bytes_(FlushBytes(hello_.budget_bytes)),
       region_(std::move(region)),
       watch_(io, std::move(peer)),
       intake_(region_.region()),
@@ -314,7 +322,7 @@ void Session::AddSamplesIfDue() {
 
 // Writes what is pending if it is much, else sees to it that it is written soon.
 void Session::AfterTaking() {
-  if (sink_.pending().bytes.size() >= kFlushBytes || intake_.NeedsFlush()) {
+  if (sink_.pending().bytes.size() >= flush_bytes_ || intake_.NeedsFlush()) {
     Flush();
   } else if (!flush_armed_ && !sink_.pending().bytes.empty()) {
     flush_armed_ = true;
@@ -339,7 +347,7 @@ bool Session::Flush() {
 // Reads the region as far as the process has come, writing as it goes. False if the file cannot take it now.
 bool Session::DrainRegion() {
   for (;;) {
-    bool all = intake_.Drain(kFlushBytes, &sink_.pending());
+    bool all = intake_.Drain(flush_bytes_, &sink_.pending());
     AfterTaking();
     if (all) return true;
     if (!Flush()) return false;

@@ -83,6 +83,7 @@ class Session final : public ConnectionOwner, public std::enable_shared_from_thi
   Hello hello_;
   std::string hello_chunk_;
   Node node_;
+  size_t flush_bytes_;  // that are pending at most; uncompressed
   ClientRegion region_;
   ProcessWatch watch_;
   LaneIntake intake_;

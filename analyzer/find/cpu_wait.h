@@ -20,9 +20,9 @@ bool IsMostlyCpuWait(const Context& context, const Rounds& rounds, const Straggl
 // Unknown: no.
 bool HasCpuForEach(const Context& context, size_t process);
 
-// Share of the time of all rounds that the ranks were ready and waited for a CPU, in the mean over them; 0 to 1. In which
-// code they waited is not known: a rank that sleeps in its own and spins in its calls may have waited in its own only.
-// nullopt if that was not sampled of one of them, or less than three times.
+// Share of the time of all rounds that the ranks were ready and waited for a CPU, in the mean over them; 0 to 1. In
+// which code they waited is not known: a rank that sleeps in its own and spins in its calls may have waited in its own
+// only. nullopt if that was not sampled of one of them, or less than three times.
 std::optional<double> CpuWaitShare(const Context& context, const Rounds& rounds);
 
 }  // namespace ddbg::analyzer

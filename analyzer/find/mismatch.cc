@@ -17,9 +17,9 @@
 namespace ddbg::analyzer {
 namespace {
 
-// Members with another value than most. On a tie of all `members` of a communicator all are listed, but where one defines
-// what is right (`decisive`, the root of a broadcast) its value is the reference. While a vote is missing it may be the
-// one that shows the root to be wrong.
+// Members with another value than most. On a tie of all `members` of a communicator all are listed, but where one
+// defines what is right (`decisive`, the root of a broadcast) its value is the reference. While a vote is missing it
+// may be the one that shows the root to be wrong.
 Split Compare(const std::vector<Vote>& votes, size_t members, size_t decisive) {
   std::map<std::string, size_t> count;
   for (const Vote& vote : votes) ++count[vote.value];

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "proto/call.h"
-#include "shim/mpi/abi.h"
 #include "shim/interpose/handle_table.h"
+#include "shim/mpi/abi.h"
 #include "shim/recorder/recorder.h"
 
 namespace ddbg::shim::mpi {
@@ -44,7 +44,7 @@ struct Tables {
   HandleTable<uint8_t, 1 << 6> ops;  // ReduceOp
   HandleTable<Pending, 1 << 14> requests;
   HandleTable<Pending, 1 << 10> messages;  // of Mprobe
-  uint32_t world = 0;  // how many MPI_COMM_WORLDs this process had before
+  uint32_t world = 0;                      // how many MPI_COMM_WORLDs this process had before
 };
 
 extern Tables* g_tables;                  // nullptr: not attached

@@ -47,9 +47,7 @@ extern std::atomic<uint64_t> g_attached;  // recorder token
 }
 
 // Wrappers of ours have seen calls of this process's NCCL.
-inline bool HasWrappers(const ThreadState& t) noexcept {
-  return g_attached.load(std::memory_order_relaxed) == t.token;
-}
+inline bool HasWrappers(const ThreadState& t) noexcept { return g_attached.load(std::memory_order_relaxed) == t.token; }
 
 // Functions that ddbg itself calls, of a copy: local ones only. False: it did not say.
 bool AskCount(const LibraryCopy& copy, Word comm, int32_t* count) noexcept;

@@ -383,8 +383,8 @@ TEST(MarkedSteps, AreNotBegunByTheEndOfTheData) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (int batch = 0; batch < 3; ++batch, ++n)
       text += "all: ddbg_step number=" + std::to_string(n) + "\nall: Allreduce count=8 type=MPI_FLOAT op=SUM @step\n";
-    text += "all: ddbg_step number=" + std::to_string(n) + "\nall: ddbg_event name=end_of_data number=" +
-            std::to_string(n) + "\nall: Barrier @evaluate\n";
+    text += "all: ddbg_step number=" + std::to_string(n) +
+            "\nall: ddbg_event name=end_of_data number=" + std::to_string(n) + "\nall: Barrier @evaluate\n";
   }
   Job job(text + "all: Finalize\nend all: exit 0\n");
   for (size_t r = 0; r < 4; ++r) {
