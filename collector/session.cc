@@ -55,6 +55,7 @@ Session::Session(asio::io_context& io, Node node, Hello hello, std::string hello
 void Session::Start(std::shared_ptr<Connection> connection) {
   connection_ = std::move(connection);
   connection_->SetOwner(this);
+  frame_ns_ = HostMonotonicNs();
   sink_.Open();
   if (const std::string* last = sink_.resumed_chunk()) {
     intake_.Restore(*last);
@@ -82,6 +83,7 @@ Result<void> Session::Adopt(std::shared_ptr<Connection> connection, const Client
   if (connection_ != nullptr) connection_->Close();
   connection_ = std::move(connection);
   connection_->SetOwner(this);
+  frame_ns_ = HostMonotonicNs();
   detached_ns_ = 0;
   sign_ns_ = 0;                                                                // it was none
   if (hello_chunk != hello_chunk_) sink_.pending().bytes.append(hello_chunk);  // it has learned something meanwhile

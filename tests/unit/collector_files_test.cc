@@ -166,7 +166,8 @@ TEST_F(CollectorFiles, AreMadeOnceTheirDirectoryCanBe) {
   EXPECT_TRUE(WaitUntil([&] { return Contains(collector_->Said(), "Cannot make"); }));
   EXPECT_EQ(process.written(0, kVitalLane), 0u);
   std::filesystem::remove(runs());
-  ASSERT_TRUE(WaitUntil([&] { return process.written(0, kVitalLane) == 50; }));
+  // All of it, if nothing is sent for so long that the region is read.
+  ASSERT_TRUE(WaitUntil([&] { return process.written(0, kVitalLane) >= 50; }));
   EXPECT_EQ(process.region().region().header()->write_error, 0);
   process.Exit(3);
   process.Reap();
