@@ -128,7 +128,7 @@ TEST_F(CollectorFiles, AreGoneOnWithWhenTheCollectorWasKilled) {
   ASSERT_EQ(process.Connect(), '1');
   process.Publish(0, kVitalLane, 100);
   process.SendLane(0, kVitalLane, 60);
-  ASSERT_TRUE(WaitUntil([&] { return process.written(0, kVitalLane) == 60; }));
+  ASSERT_TRUE(WaitUntil([&] { return process.written(0, kVitalLane) >= 60; }));
   process.SendLane(0, kVitalLane, 80);
   collector_->Signal(SIGKILL);
   EXPECT_EQ(collector_->Wait(), 128 + SIGKILL);
