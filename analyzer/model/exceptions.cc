@@ -9,13 +9,14 @@
 namespace ddbg::analyzer {
 namespace {
 
-// What gloo (transport/tcp, 2015 to 2025), PyTorch's stores and process groups (1.13 to 2.14), NCCL and sockets say
-// when a peer is gone or a time limit for one has passed.
+// What gloo's transports, PyTorch's stores and process groups, NCCL and sockets say when a peer is gone or a time limit
+// for one has passed. Not any time-out: a program's own, of a data base for one, is its own exception.
 constexpr std::string_view kOfPeers[] = {"Connection closed by peer",
                                          "Connection reset by peer",
                                          "Broken pipe",
-                                         "Timed out",
+                                         "Timed out waiting",
                                          "timed out waiting",
+                                         "Timed out after",
                                          "Socket Timeout",
                                          "Socket closed",
                                          "wait timeout after",
