@@ -85,6 +85,7 @@ std::vector<Finding> FindStartUp(Context& context);
 std::vector<Finding> FindExceptions(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
+std::vector<Finding> FindConcurrentCollectives(Context& context);
 std::vector<Finding> FindWaits(Context& context);         // missing ranks, cycles, stalls
 std::vector<Finding> FindDeviceStalls(Context& context);  // entered everywhere, done nowhere
 std::vector<Finding> FindNcclInit(Context& context);
@@ -101,5 +102,6 @@ std::vector<Finding> FindClockSteps(Context& context);
 // Looked for where nothing else is wrong.
 std::vector<Finding> FindSlowLinks(Context& context);
 std::vector<Finding> FindStragglers(Context& context);
+void NoteUnsafeSends(Context& context);  // of a run in which nothing else was found
 
 }  // namespace ddbg::analyzer

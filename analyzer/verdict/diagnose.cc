@@ -8,6 +8,7 @@
 
 #include "analyzer/context/context.h"
 #include "analyzer/find/clock_step.h"
+#include "analyzer/find/concurrent.h"
 #include "analyzer/find/departure.h"
 #include "analyzer/find/differences.h"
 #include "analyzer/find/doubt.h"
@@ -25,10 +26,13 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,    FindNcclInit,      FindProcessEnds,   FindMismatches,   FindNcclMessages,
-                           FindNcclErrors, FindWaits,         FindDeviceStalls,  FindUnmatched,    FindStreamMisuse,
-                           FindCommLeaks,  FindStaleWeights,  FindDuplicateData, FindLeftChildren, FindFrozen,
-                           FindThrottled,  FindCpuContention, FindIoStalls,      FindClockSteps,   FindExceptions};
+constexpr Rule kRules[] = {FindStartUp,       FindNcclInit,      FindProcessEnds,
+                           FindMismatches,    FindNcclMessages,  FindNcclErrors,
+                           FindWaits,         FindDeviceStalls,  FindUnmatched,
+                           FindStreamMisuse,  FindCommLeaks,     FindStaleWeights,
+                           FindDuplicateData, FindLeftChildren,  FindFrozen,
+                           FindThrottled,     FindCpuContention, FindIoStalls,
+                           FindClockSteps,    FindExceptions,    FindConcurrentCollectives};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.
@@ -312,7 +316,9 @@ Diagnosis DiagnoseRun(const Run& run) {
     for (Rule rule : {FindStragglers, FindSlowLinks})
       for (Finding& finding : rule(context)) findings.push_back(std::move(finding));
   PreferLeak(context, &findings);
+  DropWhatOverlapsExplain(&findings);
   diagnosis.findings = Ordered(std::move(findings));
+  if (diagnosis.findings.empty()) NoteUnsafeSends(context);
   if (!diagnosis.findings.empty()) {
     ExplainByPath(context, &diagnosis.findings[0]);
     ExplainByDifferences(context, &diagnosis.findings[0]);
