@@ -55,7 +55,8 @@ Situation Look(const Process& process, int64_t until_ns) {
     if (IsPoll(call) || call.start_ns >= until_ns) continue;
     if (IsOpenAt(call, until_ns)) {
       if (s.open_call == kNoIndex) s.open_call = i;
-      s.in_finalize = s.in_finalize || kind == CallKind::Finalize;
+      bool last_session = kind == CallKind::SessionFinalize && sessions <= 1 && !in_world;
+      s.in_finalize = s.in_finalize || kind == CallKind::Finalize || last_session;
     } else {
       s.last_call = i;
     }

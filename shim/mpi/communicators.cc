@@ -195,6 +195,7 @@ void AddCommunicator(ThreadState& t, Word handle, const Creation& creation) noex
     d.comm.rank = rank;
     d.members = MembersOf(handle, g_mpi.Comm_group);
     d.name = NameOf(handle);
+    if (*creation.text) d.name = std::string(creation.text, strnlen(creation.text, 255));
   }
   d.comm.uid = Uid(handle, creation, &d);
   if (creation.by_group) d.comm.uid = CountedUid(d.comm.uid);
