@@ -50,3 +50,21 @@ def test_constants_agree_with_the_installed_header(mpi, tmp_path):
     program = tmp_path / "mpi_abi"
     subprocess.run([f"mpicc.{mpi}", "-I", REPOSITORY, REPOSITORY / "tests/conformance/mpi_abi.c", "-o", program], check=True)
     assert subprocess.run([program]).returncode == 0
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bind_now", [False, True])
+@pytest.mark.parametrize("kind", ["pie", "no-pie"])
+def test_names_that_the_mpi_lacks_stay_missing(library, mpi, build, tmp_path, kind, bind_now):
+    """A weak reference to a function of MPI 4 or 4.1 says what it would say without us; so does dlsym."""
+    program = build(mpi, "weak_names.c", "-ldl", "-" + kind)
+    environment = dict(os.environ, DDBG_DIR=str(tmp_path / "runs"), DDBG_SOCKET=str(tmp_path / "s"))
+    environment.pop("LD_BIND_NOW", None)
+    if bind_now:
+        environment["LD_BIND_NOW"] = "1"
+    bare = subprocess.run([program], capture_output=True, text=True, env=environment)
+    traced = subprocess.run([program], capture_output=True, text=True, env=dict(environment, LD_PRELOAD=str(library)))
+    assert (traced.returncode, traced.stdout, traced.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    assert "MPI_Init 1 1" in bare.stdout
+    assert "MPI_Request_get_status_all 0 0" in bare.stdout  # of MPI 4.1, which neither has
+    assert list(tmp_path.iterdir()) == []
