@@ -35,6 +35,37 @@ enum class CallKind : uint8_t {
   CommName,
   TypeCommit,
   TypeFree,
+  CollectiveInit,  // a persistent collective; what is started has a communicator of kind "persistent" of its own
+  PartReady,       // part of a partitioned send may go
+  PartArrived,     // is part of a partitioned receive there?
+  RequestStatus,   // asks for a request without completing it
+  GrequestStart,
+  GrequestComplete,
+  BufferAttach,
+  BufferDetach,  // waits for the messages in it, as a flush does
+  BufferFlush,
+  SessionInit,
+  SessionFinalize,
+  Spawn,
+  Connect,     // makes an inter-communicator with processes of another world
+  CommParent,  // the communicator with those that spawned this one
+  Port,        // opens, closes or names a place to connect to
+  // MPI's windows and files have a communicator definition of kind "window" or "file": members, sequence numbers
+  WinCreate,
+  WinFree,
+  Fence,
+  Epoch,  // of post, start, complete and wait
+  Lock,
+  Unlock,
+  Flush,  // completes what was put into a window, at both ends or here
+  Rma,
+  FileOpen,
+  FileClose,
+  FileDelete,
+  FileCollective,
+  FileAccess,  // of one rank alone
+  SplitBegin,
+  SplitEnd,
   // NCCL
   UniqueId,      // makes the id of a communicator to come
   CommInit,      // ends when all ranks of the new communicator have called
@@ -110,6 +141,8 @@ enum class CallShape : uint8_t {
   Async,     // CUDA: returns before the device has done it
   Blocking,  // CUDA: waits for the device, or may
   Simulate,  // ncclGroupSimulateEnd: ends a group of which nothing is done
+  Partitioned,
+  Range,  // of partitions
 };
 
 // What a wrapper's argument is. Words are 64 bits; 32-bit ones have a garbage upper half (mpi.md 1.2).
@@ -148,6 +181,22 @@ enum class Role : uint8_t {
   Name,
   ThreadLevel,
   Code,
+  RequestValue,  // the handle itself
+  LargeCount,    // 64 bits whatever the function's name
+  Partitions,    // a number that the count is multiplied by
+  Low,
+  High,     // of a range, both in it
+  TextTag,  // the tag of Comm_create_from_group
+  NewSession,
+  Win,
+  WinHandle,
+  NewWin,
+  LockType,
+  Offset,  // in the target's window or in the file, 64 bits
+  File,
+  FileHandle,
+  NewFile,
+  AccessMode,
   // NCCL
   RankCount,
   OwnRank,
@@ -291,6 +340,17 @@ constexpr LaneId LaneOf(CallKind kind) {
     case CallKind::Test:
     case CallKind::RequestFree:
     case CallKind::Cancel:
+    case CallKind::PartReady:
+    case CallKind::PartArrived:
+    case CallKind::RequestStatus:
+    case CallKind::GrequestStart:
+    case CallKind::GrequestComplete:
+    case CallKind::Epoch:
+    case CallKind::Lock:
+    case CallKind::Unlock:
+    case CallKind::Flush:
+    case CallKind::Rma:
+    case CallKind::FileAccess:
     case CallKind::AsyncError: return kBulkLane;
     default: return kind >= CallKind::Launch ? kBulkLane : kVitalLane;
   }
@@ -299,7 +359,25 @@ constexpr LaneId LaneOf(CallKind kind) {
 // A word of the program about itself: nothing waits for it and nothing follows from it.
 constexpr bool IsMark(CallKind kind) { return kind >= CallKind::Step && kind <= CallKind::Event; }
 
-// True for calls that take a sequence number on a communicator.
-constexpr bool IsCollective(CallKind kind) { return kind == CallKind::Collective || kind == CallKind::CommCreate; }
+// True for calls that take a sequence number on a communicator, window or file. Starts of persistent collectives do so
+// too (IsCollectiveStart in operations.h).
+constexpr bool IsCollective(CallKind kind) {
+  switch (kind) {
+    case CallKind::Collective:
+    case CallKind::CommCreate:
+    case CallKind::CollectiveInit:
+    case CallKind::Spawn:
+    case CallKind::Connect:
+    case CallKind::WinCreate:
+    case CallKind::WinFree:
+    case CallKind::Fence:
+    case CallKind::FileOpen:
+    case CallKind::FileClose:
+    case CallKind::FileCollective:
+    case CallKind::SplitBegin:
+    case CallKind::SplitEnd: return true;
+    default: return false;
+  }
+}
 
 }  // namespace ddbg

@@ -10,20 +10,26 @@ namespace ddbg {
 
 enum class Direction { kNone, kSend, kReceive };
 
-// PushStarts in shim/mpi/wrapper.h: Record::op of a started persistent operation is its direction.
+// PushStarts in shim/mpi/wrapper.h: Record::op of a started persistent operation is its direction, or 3: a collective.
+inline constexpr uint8_t kStartedSend = 1, kStartedReceive = 2, kStartedCollective = 3;
+
 inline Direction DirectionOf(const CallInfo& info, uint8_t op, uint8_t flags) {
   switch (info.kind) {
     case CallKind::Send: return Direction::kSend;
     case CallKind::Recv:
     case CallKind::Mrecv: return Direction::kReceive;
     case CallKind::Sendrecv: return flags & kFlagSecondHalf ? Direction::kReceive : Direction::kSend;
-    case CallKind::Start: return op == 1 ? Direction::kSend : op == 2 ? Direction::kReceive : Direction::kNone;
+    case CallKind::Start:
+      return op == kStartedSend ? Direction::kSend : op == kStartedReceive ? Direction::kReceive : Direction::kNone;
     default: return Direction::kNone;
   }
 }
 
 // Begins an operation that a later record completes? Record::aux is its number.
 inline bool PostsOperation(const CallInfo& info) { return info.has_request || info.kind == CallKind::Start; }
+
+// A start of a persistent collective: an instance of it, numbered on the communicator of kind "persistent".
+inline bool IsCollectiveStart(CallKind kind, uint8_t op) { return kind == CallKind::Start && op == kStartedCollective; }
 
 // Says of the operation with the number `aux` that it is over: a completion record, or a finished call that completed
 // it alone.
@@ -43,6 +49,15 @@ inline bool StaysForGood(const CallInfo* info, uint16_t call, int32_t result) {
     case CallKind::Abort:
     case CallKind::CommCreate:
     case CallKind::CommFree:
+    case CallKind::SessionInit:
+    case CallKind::SessionFinalize:
+    case CallKind::Spawn:
+    case CallKind::Connect:
+    case CallKind::CommParent:
+    case CallKind::WinCreate:
+    case CallKind::WinFree:
+    case CallKind::FileOpen:
+    case CallKind::FileClose:
     case CallKind::UniqueId:
     case CallKind::CommInit:
     case CallKind::CommFinalize:

@@ -37,12 +37,13 @@ Sync SyncOfGloo(const Call& call) {
 Sync SyncOfMpi(const Call& call) {
   std::string_view name = call.info().name;
   if (call.info().api == Api::Gloo) return SyncOfGloo(call);
+  if (call.info().kind == CallKind::CollectiveInit) return Sync::kNone;
   switch (call.info().shape) {
     case CallShape::Barrier: return Sync::kAll;
     // New ranks follow from everybody's colour and key; a plain duplicate may be made without a word to the others.
     case CallShape::Create: return name == "MPI_Comm_split" ? Sync::kAll : Sync::kNone;
     case CallShape::Allreduce:  // and scans, which wait for lower ranks only
-      if (name.ends_with("scan")) return Sync::kNone;
+      if (name.ends_with("scan") || name.ends_with("scan_c")) return Sync::kNone;
       [[fallthrough]];
     case CallShape::Allgather:
     case CallShape::Alltoall: return call.count > 0 ? Sync::kAll : Sync::kNone;
@@ -65,7 +66,7 @@ Sync SyncOf(const Call& call) {
 
 // Do two members speak of one and the same collective?
 bool Agree(const Call& a, const Call& b) {
-  if (!a.known() || !b.known() || a.info().name != b.info().name) return false;
+  if (!a.known() || !b.known() || MatchName(a) != MatchName(b)) return false;
   bool rooted = SyncOf(a) == Sync::kFromRoot || SyncOf(a) == Sync::kToRoot;
   return !rooted || a.peer == b.peer;
 }

@@ -88,7 +88,8 @@ bool Counts(const Call& call) { return call.known() && !(call.flags & (kFlagSeco
 
 bool MayWaitForPeers(const Call& call, bool pending_nccl) {
   if (IsCuda(call)) return pending_nccl && IsDeviceWait(call);
-  return call.info().kind != CallKind::TypeCommit;
+  CallKind kind = call.info().kind;
+  return kind != CallKind::TypeCommit && kind != CallKind::FileAccess && kind != CallKind::FileDelete;
 }
 
 Arrivals::Arrivals(const Run& run, const Matching& matching) : run_(run), matching_(matching) {
@@ -117,8 +118,7 @@ void Arrivals::AddProcess(size_t index) {
   for (const Call& call : process.calls) {
     if (!Counts(call)) continue;
     const OwnTime& until = walk.Enter(call);
-    if (IsCollective(call.info().kind) && call.comm < by_comm.size() && by_comm[call.comm] &&
-        call.seq < by_comm[call.comm]->size())
+    if (IsCollective(call) && call.comm < by_comm.size() && by_comm[call.comm] && call.seq < by_comm[call.comm]->size())
       (*by_comm[call.comm])[call.seq] = until;
     walk.Leave(call);
   }

@@ -34,6 +34,8 @@ bool IsOpenAt(const Call& call, int64_t t_ns) {
 // `until_ns`: what begins then or later is not looked at, and what ends later counts as open.
 Situation Look(const Process& process, int64_t until_ns) {
   Situation s;
+  bool in_world = false;
+  int sessions = 0;
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const Call& call = process.calls[i];
     if (!call.known() || (call.flags & (kFlagSecondHalf | kFlagNested)) || IsMark(call)) continue;
@@ -43,13 +45,18 @@ Situation Look(const Process& process, int64_t until_ns) {
     s.uses_gloo = s.uses_gloo || IsGloo(call);
     s.communicates = s.communicates || mpi || IsNccl(call) || IsGloo(call);
     if (mpi && !call.open()) {
-      s.finalized = s.finalized || kind == CallKind::Finalize;
+      // Without MPI_Init the last session's end is that of MPI.
+      if (kind == CallKind::Init || kind == CallKind::Finalize) in_world = kind == CallKind::Init;
+      sessions += (kind == CallKind::SessionInit) - (kind == CallKind::SessionFinalize);
+      s.finalized = s.finalized || kind == CallKind::Finalize ||
+                    (kind == CallKind::SessionFinalize && sessions <= 0 && !in_world);
       s.initialized = s.initialized || kind != CallKind::Init || call.result == 0;
     }
     if (IsPoll(call) || call.start_ns >= until_ns) continue;
     if (IsOpenAt(call, until_ns)) {
       if (s.open_call == kNoIndex) s.open_call = i;
-      s.in_finalize = s.in_finalize || kind == CallKind::Finalize;
+      bool last_session = kind == CallKind::SessionFinalize && sessions <= 1 && !in_world;
+      s.in_finalize = s.in_finalize || kind == CallKind::Finalize || last_session;
     } else {
       s.last_call = i;
     }

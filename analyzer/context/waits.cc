@@ -56,15 +56,14 @@ class Builder {
   // NCCL's calls that the hosts carry out together wait like collectives of MPI.
   void AddDevice(size_t process, size_t index, WaitNode* node) {
     const Call& call = context_.call(process, index);
-    if (IsCollective(call.info().kind) && !IsStreamWork(call)) return AddCollective(process, index, node);
+    if (IsCollective(call) && !IsStreamWork(call)) return AddCollective(process, index, node);
     streams_.AddCall(process, index, node);
   }
 
   void AddCall(size_t process, size_t index, WaitNode* node) {
     const Call& call = context_.call(process, index);
+    if (IsCollective(call)) return AddCollective(process, index, node);
     switch (call.info().kind) {
-      case CallKind::Collective:
-      case CallKind::CommCreate: return AddCollective(process, index, node);
       case CallKind::Send:
         if (call.info().shape != CallShape::Buffered) AddMessage(process, index, true, node);
         return;
@@ -212,7 +211,11 @@ class Builder {
   void AddPosted(size_t process, size_t posted, WaitNode* node) {
     const Call& call = context_.call(process, posted);
     CallKind kind = call.info().kind;
-    if (IsCollective(kind)) return AddCollective(process, posted, node);
+    if (IsCollective(call)) return AddCollective(process, posted, node);
+    if (kind == CallKind::Sendrecv) {  // the operation's number leads to its second half
+      AddMessage(process, posted - 1, true, node);
+      return AddMessage(process, posted, false, node);
+    }
     if (kind == CallKind::Send || (kind == CallKind::Start && call.op == 1))
       return AddMessage(process, posted, true, node);
     if (kind == CallKind::Recv || (kind == CallKind::Start && call.op == 2)) AddMessage(process, posted, false, node);

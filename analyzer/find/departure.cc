@@ -8,6 +8,7 @@
 
 #include "analyzer/find/path.h"
 #include "analyzer/find/stray.h"
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/comm_name.h"
 #include "analyzer/model/describe.h"
 
@@ -167,7 +168,7 @@ int64_t NextSeq(const Context& context, size_t index, size_t end, const Communic
   int64_t next = 0;
   for (size_t i = 0; i < end; ++i) {
     const Call& call = process.calls[i];
-    if (call.known() && IsCollective(call.info().kind) && call.comm == comm.id) next = int64_t{call.seq} + 1;
+    if (call.known() && IsCollective(call) && call.comm == comm.id) next = int64_t{call.seq} + 1;
   }
   return next;
 }
@@ -269,7 +270,7 @@ void ExplainByPast(Context& context, const std::set<size_t>& culprits, Finding* 
   const PathStep& own = paths[stray->path].steps[stray->at];
   size_t model = paths[stray->expected_path].process;
   const Call& before = context.call(model, stray->turn.expected.call);
-  bool message = !IsCollective(before.info().kind);
+  bool message = !IsCollective(before);
   BadEvent first = context.Event(process, own.call);
   first.field = "call";
   first.actual = context.Describe(process, own.call);
@@ -287,7 +288,7 @@ void ExplainByPast(Context& context, const std::set<size_t>& culprits, Finding* 
     finding->kind = message ? "p2p_unmatched" : "missing_collective";
   } else if (stray->turn.how == How::kTooMany) {
     how = fmt::format(": it made {} more than before", calls);
-    if (!IsCollective(context.call(process, own.call).info().kind)) finding->kind = "p2p_unmatched";
+    if (!IsCollective(context.call(process, own.call))) finding->kind = "p2p_unmatched";
   }
   finding->evidence.insert(finding->evidence.begin(), "what came of it: " + finding->summary);
   auto [own_line, model_line] = context.Lines(process, own.call, model, stray->turn.expected.call);

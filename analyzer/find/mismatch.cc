@@ -11,6 +11,7 @@
 #include "analyzer/find/divergence.h"
 #include "analyzer/find/signature.h"
 #include "analyzer/find/tie.h"
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/comm_name.h"
 #include "analyzer/model/describe.h"
 
@@ -129,10 +130,8 @@ class MismatchRule {
            CompareRoot(group, seq, present) || CompareOp(group, seq, present) || CompareData(group, seq, present);
   }
 
-  // ncclBcast is ncclBroadcast in place.
   std::string NameOf(const CommGroup& group, size_t member, size_t seq) const {
-    std::string name = CallName(context_.process(group.members[member].process), At(group, member, seq));
-    return name == "ncclBcast" ? "ncclBroadcast" : name;
+    return std::string(MatchName(At(group, member, seq)));
   }
 
   template <class Value>
@@ -166,7 +165,7 @@ class MismatchRule {
   bool CompareOp(const CommGroup& group, size_t seq, const std::vector<size_t>& present) {
     return CompareField(group, seq, present, "op", [&](size_t m) {
       const Call& call = At(group, m, seq);
-      return std::string(OpName(call));
+      return call.info().kind == CallKind::Start ? "" : std::string(OpName(call));
     });
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
@@ -37,8 +38,7 @@ std::optional<Stuck> WhoIsStuck(const Context& context, const std::vector<WaitNo
 std::vector<int32_t> WhoLeft(const Context& context, size_t process) {
   const Call& open = context.call(process, context.situation(process).open_call);
   std::vector<int32_t> left;
-  const CommGroup* group =
-      IsCollective(open.info().kind) ? context.matching.Group(UidOf(context.process(process), open)) : nullptr;
+  const CommGroup* group = IsCollective(open) ? context.matching.Group(UidOf(context.process(process), open)) : nullptr;
   if (!group) return left;
   for (const Member& member : group->members) {
     size_t call = member.At(open.seq);

@@ -31,7 +31,7 @@ bool IsMessage(CallKind kind) {
 
 bool OnPath(const Call& call, bool messages) {
   if (!call.known() || (call.flags & kFlagSecondHalf) != 0 || call.comm == 0) return false;
-  return IsCollective(call.info().kind) || (messages && IsMessage(call.info().kind));
+  return IsCollective(call) || (messages && IsMessage(call.info().kind));
 }
 
 constexpr size_t kMaxSteps = 64;  // that one side made more

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/context/context.h"
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"
 #include "analyzer/model/exceptions.h"
 #include "analyzer/model/format.h"
@@ -70,7 +71,7 @@ bool HasBegunWork(const Context& context, const Raised& raised) {
   const Process& process = context.process(raised.process);
   return std::any_of(process.calls.begin(), process.calls.end(), [](const Call& call) {
     if (!call.known() || call.open()) return false;
-    return call.info().kind == CallKind::Step || IsCollective(call.info().kind);
+    return call.info().kind == CallKind::Step || IsCollective(call);
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "analyzer/model/call_fields.h"
+
 namespace ddbg::analyzer {
 namespace {
 
@@ -22,7 +24,7 @@ std::unordered_map<uint64_t, size_t> TakenBy(const std::vector<Path>& paths) {
 }
 
 bool IsMessage(const Context& context, const Path& path, const PathStep& step) {
-  return !IsCollective(context.call(path.process, step.call).info().kind);
+  return !IsCollective(context.call(path.process, step.call));
 }
 
 // The last step of the path that had never followed the one before it. That one must be known: from its own past, or

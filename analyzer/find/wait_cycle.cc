@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
@@ -118,7 +119,7 @@ class CycleRule {
       if (edges[i].call == kNoIndex || edges[i].kind == WaitKind::kDevice) continue;
       const Call& call = context_.call(process, edges[i].call);
       comms.insert(UidOf(context_.process(process), call));
-      (IsCollective(call.info().kind) ? collectives : messages) = true;
+      (IsCollective(call) ? collectives : messages) = true;
       closed_ns = std::max(closed_ns, StartOf(path, edges, i));
       if (first == kNoIndex || StartOf(path, edges, i) < StartOf(path, edges, first)) first = i;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/model/call_fields.h"
 #include "analyzer/model/comm_name.h"
 
 namespace ddbg::analyzer {
@@ -10,11 +11,6 @@ namespace {
 
 // A sequence number far beyond what was recorded is damage, not a job.
 constexpr size_t kMaxSeqGap = 100'000'000;
-
-bool CountsOnComm(const Call& call) {
-  return call.known() && IsCollective(call.info().kind) && call.info().shape != CallShape::CreateGroup &&
-         call.comm != 0;
-}
 
 // Processes are added one after the other: those of this one are last.
 Member& MemberOf(CommGroup& group, size_t process, const Communicator& comm) {
@@ -32,6 +28,7 @@ CommGroup& GroupOf(Matching& matching, const Process& process, const Communicato
     group.size = comm.size + comm.remote_size;
     group.inter = comm.remote_size > 0;
     group.nccl = comm.nccl;
+    group.persistent = comm.kind == "persistent";
     group.name = CommName(process, comm.id);
     matching.groups.push_back(std::move(group));
   }
@@ -56,7 +53,7 @@ void AddProcess(const Run& run, size_t index, Matching& matching) {
   uint32_t of = 0;  // the communicator whose calls these are; 0: none yet
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const Call& call = process.calls[i];
-    if (!CountsOnComm(call) || (call.flags & (kFlagSecondHalf | kFlagNested))) continue;
+    if (!CountsOnComm(call) || (call.flags & kFlagNested)) continue;
     if (call.comm != of) {
       auto place = places.find(call.comm);
       of = call.comm;
@@ -72,7 +69,11 @@ void AddProcess(const Run& run, size_t index, Matching& matching) {
     call.call = sums.call;
     call.comm = sums.comm;
     auto place = places.find(sums.comm);
-    if (CountsOnComm(call) && place != places.end())
+    if (place == places.end()) continue;
+    // Sums do not tell what a start began: on a communicator of its own it is a collective.
+    bool started =
+        call.known() && call.info().kind == CallKind::Start && matching.groups[place->second.first].persistent;
+    if (started || CountsOnComm(call))
       matching.groups[place->second.first].members[place->second.second].calls.Extend(size_t{sums.last_seq} + 1);
   }
 }

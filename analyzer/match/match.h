@@ -55,6 +55,7 @@ struct CommGroup {
   uint32_t size = 0;  // of all members, both sides of an inter-communicator
   bool inter = false;
   bool nccl = false;
+  bool persistent = false;      // of the starts of a persistent collective
   std::vector<Member> members;  // traced ones, by world rank; NCCL: a process with several devices may be several
   size_t longest = 0;           // one more than the last sequence number of any member
   size_t first = 0;             // the first one that is in the trace of any member; longest if there is none

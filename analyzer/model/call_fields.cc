@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analyzer/model/demangle.h"
+#include "proto/operations.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -28,20 +29,103 @@ constexpr RoleSet kRoles[] = {
 #include "proto/calls_all.def"
 #undef DDBG_CALL
 };
-static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::Device) < 128);
+static_assert(std::size(kRoles) == kCallCount && static_cast<unsigned>(Role::CaptureMode) < 128);
 
 constexpr std::string_view kKindNames[] = {
-    "init",          "finalize",       "abort",         "collective",  "send",        "recv",
-    "sendrecv",      "probe",          "mrecv",         "send_init",   "recv_init",   "start",
-    "wait",          "test",           "request_free",  "cancel",      "comm_create", "comm_free",
-    "comm_name",     "type_commit",    "type_free",     "unique_id",   "comm_init",   "comm_finalize",
-    "comm_abort",    "comm_revoke",    "async_error",   "group_start", "group_end",   "register",
-    "deregister",    "op_create",      "op_free",       "one_sided",   "step",        "phase_begin",
-    "phase_end",     "control",        "value",         "event",       "launch",      "graph_launch",
-    "host_callback", "copy",           "fill",          "alloc",       "free",        "device_set",
-    "stream_create", "stream_destroy", "stream_query",  "stream_sync", "stream_wait", "event_create",
-    "event_destroy", "event_record",   "event_query",   "event_sync",  "device_sync", "capture_begin",
-    "capture_end",   "graph_create",   "graph_destroy", "detail",
+    "init",
+    "finalize",
+    "abort",
+    "collective",
+    "send",
+    "recv",
+    "sendrecv",
+    "probe",
+    "mrecv",
+    "send_init",
+    "recv_init",
+    "start",
+    "wait",
+    "test",
+    "request_free",
+    "cancel",
+    "comm_create",
+    "comm_free",
+    "comm_name",
+    "type_commit",
+    "type_free",
+    "collective_init",
+    "part_ready",
+    "part_arrived",
+    "request_status",
+    "grequest_start",
+    "grequest_complete",
+    "buffer_attach",
+    "buffer_detach",
+    "buffer_flush",
+    "session_init",
+    "session_finalize",
+    "spawn",
+    "connect",
+    "comm_parent",
+    "port",
+    "win_create",
+    "win_free",
+    "fence",
+    "epoch",
+    "lock",
+    "unlock",
+    "flush",
+    "rma",
+    "file_open",
+    "file_close",
+    "file_delete",
+    "file_collective",
+    "file_access",
+    "split_begin",
+    "split_end",
+    "unique_id",
+    "comm_init",
+    "comm_finalize",
+    "comm_abort",
+    "comm_revoke",
+    "async_error",
+    "group_start",
+    "group_end",
+    "register",
+    "deregister",
+    "op_create",
+    "op_free",
+    "one_sided",
+    "step",
+    "phase_begin",
+    "phase_end",
+    "control",
+    "value",
+    "event",
+    "launch",
+    "graph_launch",
+    "host_callback",
+    "copy",
+    "fill",
+    "alloc",
+    "free",
+    "device_set",
+    "stream_create",
+    "stream_destroy",
+    "stream_query",
+    "stream_sync",
+    "stream_wait",
+    "event_create",
+    "event_destroy",
+    "event_record",
+    "event_query",
+    "event_sync",
+    "device_sync",
+    "capture_begin",
+    "capture_end",
+    "graph_create",
+    "graph_destroy",
+    "detail",
 };
 static_assert(std::size(kKindNames) == static_cast<size_t>(CallKind::Detail) + 1);
 
@@ -52,6 +136,26 @@ constexpr std::string_view kOpNames[] = {
 static_assert(std::size(kOpNames) == kOpPreMulSum + 1);
 
 bool IsCompletionCall(CallKind kind) { return kind == CallKind::Wait || kind == CallKind::Test; }
+
+// Of MPI's windows, files, partitions and whatever else came after its second version.
+void FieldsOfLaterMpi(const Call& call, RoleSet roles, CallFields* fields) {
+  auto has = [&](auto... any) { return (roles & MaskOf(any...)) != 0; };
+  CallKind kind = call.info().kind;
+  fields->partition = has(Role::Low);
+  fields->offset = has(Role::Offset) && !call.info().has_request;
+  fields->mode = has(Role::AccessMode);
+  fields->lock = kind == CallKind::Lock;
+  fields->bytes = has(Role::Bytes) || kind == CallKind::BufferAttach;
+  fields->count = has(Role::Count, Role::LargeCount) && !fields->bytes && kind != CallKind::Spawn;
+  fields->ranks = kind == CallKind::Spawn;
+  fields->partitions = kind == CallKind::PartReady;
+  fields->polls = call.flags & kFlagNothingDone;
+  if (fields->partitions || fields->polls) fields->count = false;
+  bool makes = kind == CallKind::CommCreate || kind == CallKind::Spawn || kind == CallKind::Connect ||
+               kind == CallKind::CommParent || kind == CallKind::WinCreate || kind == CallKind::FileOpen;
+  fields->new_comm = makes && !call.info().has_request && call.aux != 0;
+  fields->operation = fields->operation || (has(Role::RequestValue) && call.aux != 0 && !fields->polls && !call.open());
+}
 
 // A call that ends operations carries the fields of the one it ended, if it was one.
 CallFields FieldsOfEnded(const Call& call, CallFields fields) {
@@ -130,6 +234,14 @@ bool IsCuda(const Call& call) {
 
 bool IsGloo(const Call& call) { return call.known() && call.info().api == Api::Gloo; }
 
+bool IsCollective(const Call& call) {
+  return call.known() && (ddbg::IsCollective(call.info().kind) || ddbg::IsCollectiveStart(call.info().kind, call.op));
+}
+
+bool CountsOnComm(const Call& call) {
+  return IsCollective(call) && call.info().shape != CallShape::CreateGroup && call.comm != 0;
+}
+
 bool IsStreamWork(const Call& call) {
   if (!IsNccl(call) || (call.flags & kFlagCapturing)) return false;
   CallKind kind = call.info().kind;
@@ -180,8 +292,12 @@ CallFields FieldsOf(const Call& call) {
     return fields;
   }
   if (kind == CallKind::CommInit) fields.ranks = call.count > 0;
+  if (kind == CallKind::Start) fields.seq = ddbg::IsCollectiveStart(kind, call.op) && call.comm != 0;
   bool numbered = call.info().has_request && kind != CallKind::SendInit && kind != CallKind::RecvInit;
-  fields.operation = numbered && call.aux != 0 && !call.open();
+  fields.operation = numbered && kind != CallKind::CollectiveInit && call.aux != 0 && !call.open();
+  if ((call.info().api == Api::Mpi && kind > CallKind::TypeFree) || kind == CallKind::SendInit ||
+      kind == CallKind::RecvInit)
+    FieldsOfLaterMpi(call, roles, &fields);
   return fields;
 }
 
@@ -190,6 +306,13 @@ std::string CallName(const Process& process, const Call& call) {
   if (call.call != kUnknownCall) return "";
   if (call.aux < process.call_names.size()) return process.call_names[call.aux];
   return fmt::format("call {}", call.aux);
+}
+
+std::string_view MatchName(const Call& call) {
+  std::string_view name = call.info().name;
+  if (name == "ncclBcast") return "ncclBroadcast";
+  if (name == "MPI_Startall") return "MPI_Start";
+  return name.starts_with("MPI_") && name.ends_with("_c") ? name.substr(0, name.size() - 2) : name;
 }
 
 std::string_view KindName(CallKind kind) { return kKindNames[static_cast<size_t>(kind)]; }

@@ -19,16 +19,22 @@ struct CallFields {
   bool root = false;  // Call::peer is the root
   bool peer = false;  // Call::peer is source or destination
   bool tag = false;
-  bool recv_side = false;  // Call::aux is a RecvSide
-  bool operation = false;  // Call::aux is the operation's number
-  bool new_comm = false;   // Call::aux is the id of the communicator it made
-  bool code = false;       // Call::tag is the code given to MPI_Abort
-  bool requests = false;   // Call::count is how many requests were waited for or tested
-  bool polls = false;      // Call::count is how many polls in a row found nothing
+  bool recv_side = false;   // Call::aux is a RecvSide
+  bool operation = false;   // Call::aux is the operation's number
+  bool new_comm = false;    // Call::aux is the id of the communicator it made
+  bool code = false;        // Call::tag is the code given to MPI_Abort
+  bool requests = false;    // Call::count is how many requests were waited for or tested
+  bool polls = false;       // Call::count is how many polls in a row found nothing
+  bool partition = false;   // Call::tag is the first partition
+  bool partitions = false;  // Call::count is how many of them
+  bool offset = false;      // Call::aux is the place in a window or file, signed
+  bool lock = false;        // Call::tag is 1: exclusive, 2: shared
+  bool mode = false;        // Call::tag is MPI's access mode of a file
   // NCCL and CUDA
   bool stream = false;      // Call::tag is a stream
   bool bytes = false;       // Call::count is bytes
-  bool ranks = false;       // Call::count is the ranks of a new communicator, Call::peer the own rank in it
+  bool ranks = false;       // Call::count is the ranks of a new communicator, Call::peer the own rank in it; or the
+                            // processes that a spawn asks for
   bool color = false;       // Call::tag is the colour of a split
   bool operations = false;  // Call::count is the operations of a group
   bool group = false;       // Call::aux is the group's number
@@ -53,6 +59,10 @@ CallFields FieldsOf(const Call& call);
 bool IsNccl(const Call& call);
 bool IsCuda(const Call& call);  // runtime or driver
 bool IsGloo(const Call& call);
+// Takes a number on a communicator, window or file: also the start of a persistent collective. Call::comm may be 0.
+bool IsCollective(const Call& call);
+// The same where the number is there to be matched.
+bool CountsOnComm(const Call& call);
 // NCCL work that a stream carries out: a collective, send or receive that was not captured into a graph.
 bool IsStreamWork(const Call& call);
 // An NCCL result that means the call was accepted: success, or in progress on a non-blocking communicator.
@@ -64,6 +74,10 @@ bool IsPoll(const Call& call);
 
 // "MPI_Allreduce"; "" for a completion or loss record.
 std::string CallName(const Process& process, const Call& call);
+
+// The name by which members' calls are compared: MPI_Allreduce_c is MPI_Allreduce, MPI_Startall starts as MPI_Start
+// does.
+std::string_view MatchName(const Call& call);
 
 // "collective", "send", "comm_create", …; "completion" and "lost" for those records; "unknown" for a foreign call.
 std::string_view KindName(CallKind kind);

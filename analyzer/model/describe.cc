@@ -91,6 +91,16 @@ std::string Arguments(const Process& process, const Call& call) {
     }
     case CallKind::Control:
       return call.aux ? fmt::format("{}, {}", call.tag, MarkName(process, call)) : std::to_string(call.tag);
+    case CallKind::CollectiveInit: return CollectiveArguments(process, call);
+    case CallKind::Rma: return fmt::format("{}, at {}", Amount(process, call), PeerName(call.peer));
+    case CallKind::Lock:
+    case CallKind::Unlock:
+    case CallKind::Flush: return call.info().shape == CallShape::One ? PeerName(call.peer) : "";
+    case CallKind::FileAccess: return Amount(process, call);
+    case CallKind::FileCollective:
+    case CallKind::SplitBegin: return FieldsOf(call).count ? Amount(process, call) : "";
+    case CallKind::Spawn: return fmt::format("{} processes, root {}", call.count, call.peer);
+    case CallKind::Connect: return call.comm ? fmt::format("root {}", call.peer) : "";
     case CallKind::CommInit: return fmt::format("{} ranks, as rank {}", call.count, call.peer);
     default: return DeviceArguments(process, call);
   }

@@ -59,6 +59,18 @@ bool IsCompared(const Call& call) {
     case CallKind::RecvInit:
     case CallKind::CommCreate:
     case CallKind::CommFree:
+    case CallKind::CollectiveInit:
+    case CallKind::Spawn:
+    case CallKind::Connect:
+    case CallKind::WinCreate:
+    case CallKind::WinFree:
+    case CallKind::Fence:
+    case CallKind::Rma:
+    case CallKind::FileOpen:
+    case CallKind::FileClose:
+    case CallKind::FileCollective:
+    case CallKind::FileAccess:
+    case CallKind::SplitBegin:
     case CallKind::CommInit:
     case CallKind::CommFinalize:
     case CallKind::CommAbort:

@@ -110,6 +110,11 @@ void PutTarget(const Call& call, const CallFields& fields, Sink* sink) {
   if (fields.tag && call.tag == kAnyTag) sink->Word("tag", "any");
   if (fields.tag && call.tag != kAnyTag) sink->Number("tag", call.tag);
   if (call.flags & kFlagInPlace) sink->True("in_place");
+  if (fields.lock) sink->Word("lock", call.tag == 1 ? "exclusive" : "shared");
+  if (fields.offset) sink->Number("offset", static_cast<int64_t>(call.aux));
+  if (fields.mode) sink->Number("mode", call.tag);
+  if (fields.partition) sink->Number("partition", call.tag);
+  if (fields.partitions) sink->Number("partitions", static_cast<int64_t>(call.count));
 }
 
 // What JSON has no number for is a word: "nan", "inf", "-inf".
@@ -215,7 +220,8 @@ void PutEvent(const Process& process, const Event& event, EventTexts* texts, Sin
   PutContent(process, call, fields, texts, sink);
   PutTarget(call, fields, sink);
   PutMark(call, fields, event, texts, sink);
-  if (fields.ranks) sink->Number("ranks", call.count), sink->Number("own_rank", call.peer);
+  if (fields.ranks) sink->Number("ranks", call.count);
+  if (fields.ranks && !fields.root) sink->Number("own_rank", call.peer);
   if (IsNccl(call)) PutNccl(call, fields, sink);
   if (IsNccl(call) || IsCuda(call)) PutDevice(process, call, fields, texts, sink);
   PutRequests(process, event, fields, sink);
@@ -226,13 +232,13 @@ void PutEvent(const Process& process, const Event& event, EventTexts* texts, Sin
 
 // Every key that PutEvent may use, in its order; "stack" stands for Stack.
 inline constexpr std::string_view kEventKeys[] = {
-    "rank",        "pid",       "tid",    "call",        "kind",          "half",        "comm",       "comm_uid",
-    "seq",         "new_comm",  "count",  "dtype",       "bytes",         "recv_count",  "recv_dtype", "op",
-    "root",        "peer",      "tag",    "in_place",    "level",         "name",        "step",       "value",
-    "text",        "number",    "ranks",  "own_rank",    "color",         "group",       "depth",      "operations",
-    "state",       "grouped",   "device", "stream",      "stream_handle", "stream_kind", "kernel",     "blocks",
-    "threads",     "copy_kind", "event",  "address",     "graph",         "nested",      "capturing",  "operation",
-    "requests",    "polls",     "code",   "waiting_for", "records",       "t_ns",        "dur_ns",     "result",
-    "result_name", "stack"};
+    "rank",        "pid",           "tid",         "call",      "kind",       "half",        "comm",       "comm_uid",
+    "seq",         "new_comm",      "count",       "dtype",     "bytes",      "recv_count",  "recv_dtype", "op",
+    "root",        "peer",          "tag",         "in_place",  "lock",       "offset",      "mode",       "partition",
+    "partitions",  "level",         "name",        "step",      "value",      "text",        "number",     "ranks",
+    "own_rank",    "color",         "group",       "depth",     "operations", "state",       "grouped",    "device",
+    "stream",      "stream_handle", "stream_kind", "kernel",    "blocks",     "threads",     "copy_kind",  "event",
+    "address",     "graph",         "nested",      "capturing", "operation",  "requests",    "polls",      "code",
+    "waiting_for", "records",       "t_ns",        "dur_ns",    "result",     "result_name", "stack"};
 
 }  // namespace ddbg::analyzer

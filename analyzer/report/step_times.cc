@@ -38,6 +38,24 @@ bool Blocks(const Call& call) {
     case CallKind::Start:
     case CallKind::Wait:
     case CallKind::Test:
+    case CallKind::BufferDetach:
+    case CallKind::BufferFlush:
+    case CallKind::Spawn:
+    case CallKind::Connect:
+    case CallKind::WinCreate:
+    case CallKind::WinFree:
+    case CallKind::Fence:
+    case CallKind::Epoch:
+    case CallKind::Lock:
+    case CallKind::Unlock:
+    case CallKind::Flush:
+    case CallKind::Rma:
+    case CallKind::FileOpen:
+    case CallKind::FileClose:
+    case CallKind::FileCollective:
+    case CallKind::FileAccess:
+    case CallKind::SplitBegin:
+    case CallKind::SplitEnd:
     case CallKind::CommInit:
     case CallKind::GroupEnd:
     case CallKind::StreamSync:

@@ -54,7 +54,8 @@ bool IsStepCall(const Call& call) {
   bool device = info.api == Api::Cuda || info.api == Api::CudaDriver;
   if (device) return info.kind == CallKind::GraphLaunch && !(call.flags & kFlagNested);
   if (info.api == Api::Nccl && (call.flags & (kFlagCapturing | kFlagNested))) return false;
-  return info.kind == CallKind::Collective || info.kind == CallKind::CommCreate || IsMessage(info.kind);
+  return info.kind == CallKind::Collective || info.kind == CallKind::CommCreate || info.kind == CallKind::Fence ||
+         IsMessage(info.kind);
 }
 
 CallKinds::CallKinds(const Process& process) : process_(process) { FindCommsOfLoops(); }

@@ -31,9 +31,7 @@ bool IsCutOff(const Process& process) {
   if (process.dropped.until_ns > 0) return true;
   std::set<uint32_t> seen;
   for (const Call& call : process.calls) {
-    if (!call.known() || !IsCollective(call.info().kind) || call.comm == 0 ||
-        call.info().shape == CallShape::CreateGroup)
-      continue;
+    if (!call.known() || !IsCollective(call) || call.comm == 0 || call.info().shape == CallShape::CreateGroup) continue;
     if (seen.insert(call.comm).second && call.seq > 0) return true;
     if (seen.size() > 64) break;
   }
@@ -112,13 +110,13 @@ int64_t FirstNumber(const Process& process, const Found& found) {
   size_t turn = found.loop.last.size() / 2;
   for (size_t i = found.loop.last[turn - 1] + 1; i <= found.loop.last[turn]; ++i) {
     const Call& call = process.calls[found.calls.index[i]];
-    if (call.known() && IsCollective(call.info().kind)) ++a_turn[call.comm];
+    if (call.known() && IsCollective(call)) ++a_turn[call.comm];
   }
   int64_t number = 0;
   for (size_t i = found.loop.first; i <= found.loop.last[0]; ++i) {
     const Call& call = process.calls[found.calls.index[i]];
     auto times = a_turn.find(call.comm);
-    if (call.known() && IsCollective(call.info().kind) && times != a_turn.end())
+    if (call.known() && IsCollective(call) && times != a_turn.end())
       number = std::max(number, static_cast<int64_t>(call.seq) / times->second);
   }
   return number;
@@ -145,7 +143,7 @@ TurnEnd EndOf(const Process& process, const Found& found) {
     const Call& call = process.calls[found.calls.index[last]];
     uint64_t alike = kinds.Alike(call);
     if (++times[alike] > times[end.alike]) end.alike = alike;
-    bool collective = call.known() && IsCollective(call.info().kind);
+    bool collective = call.known() && IsCollective(call);
     end.exact.push_back(collective ? kinds.Exact(call) : 0);
     end.comm_uid.push_back(collective ? UidOf(process, call) : 0);
   }

@@ -25,8 +25,13 @@
   DDBG_BODY(name, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l), a, \
             b, c, d, e, f, g, h, i, j, k, l)
 
-#define DDBG_PICK(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
-#define DDBG_COUNT(...) DDBG_PICK(0 __VA_OPT__(, ) __VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define DDBG_ARITY_13(name)                                                                                           \
+  DDBG_BODY(name,                                                                                                     \
+            (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l, Word m), \
+            a, b, c, d, e, f, g, h, i, j, k, l, m)
+
+#define DDBG_PICK(_0, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, n, ...) n
+#define DDBG_COUNT(...) DDBG_PICK(0 __VA_OPT__(, ) __VA_ARGS__, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define DDBG_JOIN2(a, b) a##b
 #define DDBG_JOIN(a, b) DDBG_JOIN2(a, b)
 #define DDBG_DEFINE(name, ...) DDBG_JOIN(DDBG_ARITY_, DDBG_COUNT(__VA_ARGS__))(name)

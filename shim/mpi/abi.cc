@@ -33,6 +33,9 @@ void ResolveFunctions() {
   DDBG_RESOLVE(Group_size);
   DDBG_RESOLVE(Group_translate_ranks);
   DDBG_RESOLVE(Group_free);
+  DDBG_RESOLVE(Group_rank);
+  DDBG_RESOLVE(Group_from_session_pset);
+  DDBG_RESOLVE(Comm_get_parent);
   DDBG_RESOLVE(Type_size);
   DDBG_RESOLVE(Type_get_name);
   DDBG_RESOLVE(Type_get_envelope);
@@ -67,6 +70,7 @@ Abi OpenMpi() {
   abi.status_ignore = abi.statuses_ignore = DDBG_OMPI_STATUS_IGNORE;
   abi.any_source = DDBG_OMPI_ANY_SOURCE, abi.any_tag = DDBG_OMPI_ANY_TAG, abi.proc_null = DDBG_OMPI_PROC_NULL;
   abi.root = DDBG_OMPI_ROOT, abi.undefined = DDBG_OMPI_UNDEFINED;
+  abi.lock_exclusive = DDBG_OMPI_LOCK_EXCLUSIVE;
   abi.status_bytes = DDBG_OMPI_STATUS_BYTES;
   abi.source_offset = DDBG_OMPI_SOURCE_OFFSET, abi.tag_offset = DDBG_OMPI_TAG_OFFSET;
   return abi;
@@ -84,6 +88,7 @@ Abi Mpich() {
   abi.status_ignore = abi.statuses_ignore = DDBG_MPICH_STATUS_IGNORE;
   abi.any_source = DDBG_MPICH_ANY_SOURCE, abi.any_tag = DDBG_MPICH_ANY_TAG, abi.proc_null = DDBG_MPICH_PROC_NULL;
   abi.root = DDBG_MPICH_ROOT, abi.undefined = DDBG_MPICH_UNDEFINED;
+  abi.lock_exclusive = DDBG_MPICH_LOCK_EXCLUSIVE;
   abi.status_bytes = DDBG_MPICH_STATUS_BYTES;
   abi.source_offset = DDBG_MPICH_SOURCE_OFFSET, abi.tag_offset = DDBG_MPICH_TAG_OFFSET;
   return abi;
@@ -138,11 +143,13 @@ int32_t Abi::StatusTag(const void* status) const {
 }
 
 void DetectAbi() noexcept {
+  g_abi = {};
   ResolveFunctions();
   if (!g_mpi.Comm_rank || !g_mpi.Comm_size) return;
   switch (WhichFamily()) {
     case Family::kOpenMpi: g_abi = OpenMpi(); break;
     case Family::kMpich: g_abi = Mpich(); break;
+    case Family::kStandard:
     case Family::kUnknown: break;
   }
 }

@@ -8,7 +8,7 @@ namespace ddbg::shim::mpi {
 
 using Word = intptr_t;  // every argument and result: wide enough for any of them
 
-enum class Family { kUnknown, kOpenMpi, kMpich };
+enum class Family { kUnknown, kOpenMpi, kMpich, kStandard };  // kStandard: MPI 5
 
 // Values as the host's mpi.h has them (abi_values.h).
 struct Abi {
@@ -19,6 +19,7 @@ struct Abi {
   Word message_no_proc = 0;
   Word in_place = 0, status_ignore = 0, statuses_ignore = 0;
   int32_t any_source = 0, proc_null = 0, root = 0, any_tag = 0, undefined = 0;
+  int32_t lock_exclusive = 0;
   uint32_t status_bytes = 0, source_offset = 0, tag_offset = 0;
 
   Word Handle(Word word) const { return narrow_handles ? static_cast<Word>(static_cast<uint32_t>(word)) : word; }
@@ -50,6 +51,9 @@ struct Functions {
   Word (*Group_size)(Word group, Word size);
   Word (*Group_translate_ranks)(Word group1, Word n, Word ranks1, Word group2, Word ranks2);
   Word (*Group_free)(Word group);
+  Word (*Group_rank)(Word group, Word rank);
+  Word (*Group_from_session_pset)(Word session, Word name, Word group);
+  Word (*Comm_get_parent)(Word comm);
   Word (*Type_size)(Word type, Word size);
   Word (*Type_get_name)(Word type, Word name, Word length);
   Word (*Type_get_envelope)(Word type, Word integers, Word addresses, Word types, Word combiner);

@@ -25,21 +25,19 @@ uint64_t MixText(uint64_t h, const char* text) {
 std::vector<int32_t> WorldRanks(Word group) {
   std::vector<int32_t> ranks;
   int size = 0;
-  Word world_group = 0;
-  if (!g_mpi.Comm_group || !g_mpi.Group_translate_ranks || g_mpi.Group_size(group, Address(&size)) || size <= 0 ||
-      g_mpi.Comm_group(g_abi.comm_world, Address(&world_group)))
-    return ranks;
+  Word world = g_tables->world_group;
+  if (!world || !g_mpi.Group_translate_ranks || g_mpi.Group_size(group, Address(&size)) || size <= 0) return ranks;
   std::vector<int32_t> own(size);
   for (int i = 0; i < size; ++i) own[i] = i;
   ranks.resize(size);
-  if (g_mpi.Group_translate_ranks(group, size, Address(own.data()), world_group, Address(ranks.data()))) ranks.clear();
-  g_mpi.Group_free(Address(&world_group));
+  if (g_mpi.Group_translate_ranks(group, size, Address(own.data()), world, Address(ranks.data()))) ranks.clear();
   return ranks;
 }
 
 std::vector<int32_t> MembersOf(Word comm, Word (*group_of)(Word, Word)) {
   Word group = 0;
   if (!group_of || group_of(comm, Address(&group))) return {};
+  group = g_abi.ReadHandle(&group);
   std::vector<int32_t> members = WorldRanks(group);
   g_mpi.Group_free(Address(&group));
   return members;
@@ -116,12 +114,13 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
   Word probe = creation.same_members ? creation.parent_handle : handle;
   int inter = 0;
   if (g_mpi.Comm_test_inter) g_mpi.Comm_test_inter(probe, Address(&inter));
+  h = MixText(h, creation.text);
   if (!inter) return Mix(Mix(h, HashOfSet(d->members)), creation.by_group ? static_cast<uint32_t>(creation.tag) : 0);
   std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
   d->remote_size = static_cast<uint32_t>(remote.size());
   uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
   uint64_t index = creation.same_members ? parent + creation.index : 0;  // the local parents of a new one differ
-  return MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind);
+  return MixText(MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind), creation.text);
 }
 
 // The same group may be made into a communicator again and again, with nothing collective over the parent to count by.
@@ -157,6 +156,24 @@ void AddPredefined(ThreadState& t, Word handle, const char* kind, uint64_t uid, 
 
 }  // namespace
 
+void FindWorldGroup(Word session) noexcept {
+  Word group = 0;
+  bool found = false;
+  if (session)
+    found = g_mpi.Group_from_session_pset &&
+            g_mpi.Group_from_session_pset(session, Address("mpi://WORLD"), Address(&group)) == 0;
+  else
+    found = g_mpi.Comm_group && g_mpi.Comm_group(g_abi.comm_world, Address(&group)) == 0;
+  g_tables->world_group = found ? g_abi.ReadHandle(&group) : 0;
+  g_tables->group_session = session;
+}
+
+void ReleaseWorldGroup() noexcept {
+  Word group = g_tables->world_group;
+  g_tables->world_group = g_tables->group_session = 0;
+  if (group) g_mpi.Group_free(Address(&group));
+}
+
 void AddWorldAndSelf(ThreadState& t) noexcept {
   // A world after MPI_Finalize is another one, whose collectives are counted from 0 again.
   uint64_t uid = g_tables->world == 0 ? kWorldUid : Mix(kWorldUid + 1, g_tables->world);
@@ -178,10 +195,34 @@ void AddCommunicator(ThreadState& t, Word handle, const Creation& creation) noex
     d.comm.rank = rank;
     d.members = MembersOf(handle, g_mpi.Comm_group);
     d.name = NameOf(handle);
+    if (*creation.text) d.name = std::string(creation.text, strnlen(creation.text, 255));
   }
   d.comm.uid = Uid(handle, creation, &d);
   if (creation.by_group) d.comm.uid = CountedUid(d.comm.uid);
   Register(t, handle, &d, creation);
+}
+
+uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const char* name) noexcept {
+  Description d;
+  int size = 0, rank = -1, inter = 0;
+  if (g_mpi.Comm_size(creation.parent_handle, Address(&size)) ||
+      g_mpi.Comm_rank(creation.parent_handle, Address(&rank)))
+    return 0;
+  d.comm.size = size;
+  d.comm.rank = rank;
+  d.members = MembersOf(creation.parent_handle, g_mpi.Comm_group);
+  d.name = std::string(name, strnlen(name, 255));
+  uint64_t parent = creation.parent ? creation.parent->uid : 0;
+  uint64_t members = HashOfSet(d.members);
+  if (g_mpi.Comm_test_inter) g_mpi.Comm_test_inter(creation.parent_handle, Address(&inter));
+  if (inter) {  // a persistent collective: both sides come to one uid
+    std::vector<int32_t> remote = MembersOf(creation.parent_handle, g_mpi.Comm_remote_group);
+    d.remote_size = static_cast<uint32_t>(remote.size());
+    members += HashOfSet(remote);
+  }
+  d.comm.uid = Mix(MixText(Mix(parent, creation.index), creation.kind), members);
+  Register(t, handle, &d, creation);
+  return d.comm.id;
 }
 
 void RemoveCommunicator(ThreadState& t, Word handle) noexcept {

@@ -14,11 +14,18 @@ struct Creation {
   int32_t color = 0, key = 0, tag = 0;
   bool same_members = false;  // dup and idup: members are the parent's; the new handle may not be usable yet
   bool by_group = false;      // Comm_create_group: not collective over the parent
+  const char* text = "";      // the tag of Comm_create_from_group
 };
 
+// Finds the processes that members are named by (Tables::world_group). `session`: 0 if MPI_Init was called.
+void FindWorldGroup(Word session) noexcept;
+void ReleaseWorldGroup() noexcept;
 // Registers a new communicator and writes its definition.
 void AddCommunicator(ThreadState& t, Word handle, const Creation& creation) noexcept;
 void AddWorldAndSelf(ThreadState& t) noexcept;
+// A window, a file or a persistent collective, under its handle: members are the parent's, sequence numbers its own.
+// `kind` is "window", "file" or "persistent". Returns its id, 0 if there is no room.
+uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const char* name) noexcept;
 void RemoveCommunicator(ThreadState& t, Word handle) noexcept;
 // After MPI_Comm_set_name: a definition that carries the name alone.
 void NameCommunicator(ThreadState& t, Word handle, const char* name) noexcept;

@@ -34,6 +34,9 @@ void Empty(Tables* tables) {
   tables->ops.Clear();
   tables->requests.Clear();
   tables->messages.Clear();
+  tables->world_group = tables->group_session = 0;
+  tables->sessions = 0;
+  tables->has_world = false;
 }
 
 // Ids are not used again: what they stood for before MPI_Finalize stays in the trace.
@@ -97,8 +100,14 @@ void WriteLibrary(ThreadState& t) {
 
 void WriteWorld(ThreadState& t, int thread_level) {
   int rank = -1, size = -1;
-  g_mpi.Comm_rank(g_abi.comm_world, Address(&rank));
-  g_mpi.Comm_size(g_abi.comm_world, Address(&size));
+  if (g_tables->has_world) {
+    g_mpi.Comm_rank(g_abi.comm_world, Address(&rank));
+    g_mpi.Comm_size(g_abi.comm_world, Address(&size));
+  } else {
+    if (!g_tables->world_group || !g_mpi.Group_rank) return;
+    g_mpi.Group_rank(g_tables->world_group, Address(&rank));
+    g_mpi.Group_size(g_tables->world_group, Address(&size));
+  }
   std::string bytes;
   protozero::pbf_writer definition(bytes);
   {
@@ -110,10 +119,17 @@ void WriteWorld(ThreadState& t, int thread_level) {
   PushDefinition(t, bytes);
 }
 
-void Fill(ThreadState& t, int thread_level) {
-  WriteLibrary(t);
+// `session`: 0 if MPI_Init was called.
+void AddWorld(ThreadState& t, int thread_level, Word session) {
+  g_tables->has_world = !session;
+  ReleaseWorldGroup();
+  FindWorldGroup(session);
   WriteWorld(t, thread_level);
-  AddWorldAndSelf(t);
+  if (!session) AddWorldAndSelf(t);
+}
+
+void Fill(ThreadState& t, int thread_level, Word session) {
+  AddWorld(t, thread_level, session);
   AddPredefinedTypes(t);
   AddOps();
 }
@@ -144,17 +160,40 @@ bool SaysYes(std::atomic<Word (*)(Word)>* kept, const char* name) {
 
 }  // namespace
 
-void Attach(ThreadState& t, int thread_level) noexcept {
+namespace {
+
+// `session`: where its handle is; nullptr if MPI_Init was called.
+void AttachAs(ThreadState& t, int thread_level, const void* session) {
   uint64_t before = g_attaching.load(std::memory_order_relaxed);
   if (before == t.token || !g_attaching.compare_exchange_strong(before, t.token, std::memory_order_acquire))
     return AwaitAttachment(t);
   g_attacher.store(&t, std::memory_order_relaxed);
   DetectAbi();
-  if (AllocateTables(g_left.load(std::memory_order_relaxed) == t.token)) {
-    if (g_abi.family != Family::kUnknown) Fill(t, thread_level);
+  WriteLibrary(t);
+  // Of an unknown family's handles nothing is known: its calls have their numbers and stacks only.
+  if (g_abi.family != Family::kUnknown && AllocateTables(g_left.load(std::memory_order_relaxed) == t.token)) {
+    Fill(t, thread_level, session ? g_abi.ReadHandle(session) : 0);
     g_attached.store(t.token, std::memory_order_release);
   }
   g_over.store(t.token, std::memory_order_release);  // pairs with the acquire in AwaitAttachment
+}
+
+}  // namespace
+
+void Attach(ThreadState& t, int thread_level) noexcept {
+  AttachAs(t, thread_level, nullptr);
+  // By a session before.
+  if (IsAttached(t) && !g_tables->has_world) AddWorld(t, thread_level, 0);
+}
+
+void AttachSession(ThreadState& t, const void* session) noexcept {
+  AttachAs(t, -1, session);
+  if (IsAttached(t)) std::atomic_ref(g_tables->sessions).fetch_add(1, std::memory_order_relaxed);
+}
+
+void LeaveSession() noexcept {
+  if (std::atomic_ref(g_tables->sessions).fetch_sub(1, std::memory_order_relaxed) == 1 && !g_tables->has_world)
+    ForgetLibrary();
 }
 
 void AttachIfInitialized(ThreadState& t) noexcept {

@@ -36,15 +36,22 @@ struct Pending {
   uint8_t receives;   // peer and tag may have to be read from a status
   uint8_t persistent;
   uint8_t cancelled;
+  uint8_t collective;  // persistent: starts are counted on the communicator that stands under the request's handle
 };
 
 struct Tables {
+  // Windows, files and persistent collectives too: their handles are no communicator's in any ABI.
   HandleTable<Comm, 1 << 15> comms;
   HandleTable<Datatype, 1 << 13> dtypes;
   HandleTable<uint8_t, 1 << 6> ops;  // ReduceOp
   HandleTable<Pending, 1 << 14> requests;
   HandleTable<Pending, 1 << 10> messages;  // of Mprobe
   uint32_t world = 0;                      // how many MPI_COMM_WORLDs this process had before
+  // Members are named by their ranks in this group: MPI_COMM_WORLD's, or that of the process set mpi://WORLD where a
+  // program has sessions only. 0: nobody can be named.
+  Word world_group = 0, group_session = 0;  // group_session: that the group is of, if it is a session's
+  uint32_t sessions = 0;                    // that are open
+  bool has_world = false;                   // MPI_Init was called
 };
 
 extern Tables* g_tables;                  // nullptr: not attached
@@ -57,6 +64,10 @@ extern std::atomic<void*> g_real[2][static_cast<size_t>(MpiCall::kCount)] [[gnu:
 // After MPI_Init returned, or before the first call of a thread that finds MPI running. `thread_level`: -1 unknown.
 void Attach(ThreadState& t, int thread_level) noexcept;
 void AttachIfInitialized(ThreadState& t) noexcept;
+// After MPI_Session_init: there may be no world.
+void AttachSession(ThreadState& t, const void* session) noexcept;
+// After MPI_Session_finalize.
+void LeaveSession() noexcept;
 
 // After MPI_Finalize: the program may unload the library now and load it, or another, at another place.
 void ForgetLibrary() noexcept;

@@ -114,8 +114,16 @@ void ResolveFromStatus(Record& record, const Pending& pending, const void* statu
     if (pending.peer == kAnySource || pending.tag == kAnyTag) record.flags |= kFlagStatusUnknown;
     return;
   }
-  record.peer = g_abi.StatusSource(status);
-  record.tag = g_abi.StatusTag(status);
+  int32_t source = g_abi.StatusSource(status), tag = g_abi.StatusTag(status);
+  // MPICH 4.0 leaves anything in the status of an Isendrecv.
+  bool may_be =
+      (pending.peer == kAnySource || source == pending.peer) && (pending.tag == kAnyTag || tag == pending.tag);
+  if (!may_be) {
+    record.flags |= kFlagStatusUnknown;
+    return;
+  }
+  record.peer = source;
+  record.tag = tag;
 }
 
 void PushCompletion(ThreadState& t, const Record& by, const Pending& pending, const void* status) noexcept {

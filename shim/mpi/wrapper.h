@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proto/call.h"
+#include "proto/operations.h"
 #include "shim/interpose/real_function.h"
 #include "shim/interpose/roles.h"
 #include "shim/mpi/communicators.h"
@@ -39,8 +40,19 @@ struct Moment {
   alignas(8) char status[40];
 };
 
+// Record::tag of a lock.
+inline constexpr int32_t kLockExclusive = 1, kLockShared = 2;
+
 // Tag bits in Record::aux of a blocking receive or probe.
 inline constexpr uint64_t kPostedAnySource = 1, kPostedAnyTag = 2;
+
+// Something with a communicator definition of its own, counted on the communicator that it is made from.
+template <MpiCall kCall>
+inline constexpr bool kMakesComm =
+    kInfo<kCall>.kind == CallKind::CommCreate || kInfo<kCall>.kind == CallKind::Spawn ||
+    kInfo<kCall>.kind == CallKind::Connect || kInfo<kCall>.kind == CallKind::CommParent ||
+    kInfo<kCall>.kind == CallKind::WinCreate || kInfo<kCall>.kind == CallKind::FileOpen ||
+    kInfo<kCall>.kind == CallKind::CollectiveInit;
 
 template <MpiCall kCall, Role kRole>
 [[gnu::always_inline]] inline Word Arg(const Moment& m) {
@@ -48,10 +60,30 @@ template <MpiCall kCall, Role kRole>
   return m.args[IndexOf<kCall>(kRole)];
 }
 
+// Of MPI 4's large-count functions a count is an MPI_Count, else an int, kept with its sign.
+template <MpiCall kCall>
+inline constexpr bool kLarge = kInfo<kCall>.name.ends_with("_c");
+
+template <MpiCall kCall, Role kRole>
+[[gnu::always_inline]] inline uint64_t Count(const Moment& m) {
+  Word word = Arg<kCall, kRole>(m);
+  if constexpr (kLarge<kCall> || kRole == Role::LargeCount || kRole == Role::Bytes) return static_cast<uint64_t>(word);
+  return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(word)));
+}
+
+// What the call is on: a communicator, window or file, by its handle.
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void FillComm(Record& r, Moment& m) {
-  if constexpr (Has<kCall>(Role::Comm)) {
-    m.comm_handle = g_abi.Handle(Arg<kCall, Role::Comm>(m));
+  if constexpr (Has<kCall>(Role::Comm)) m.comm_handle = g_abi.Handle(Arg<kCall, Role::Comm>(m));
+  if constexpr (Has<kCall>(Role::Win)) m.comm_handle = g_abi.Handle(Arg<kCall, Role::Win>(m));
+  if constexpr (Has<kCall>(Role::File)) m.comm_handle = Arg<kCall, Role::File>(m);  // a pointer in every family
+  if constexpr (Has<kCall>(Role::CommHandle))
+    m.comm_handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::CommHandle>(m)));
+  if constexpr (Has<kCall>(Role::WinHandle))
+    m.comm_handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::WinHandle>(m)));
+  if constexpr (Has<kCall>(Role::FileHandle)) m.comm_handle = *reinterpret_cast<Word*>(Arg<kCall, Role::FileHandle>(m));
+  if constexpr (Has<kCall>(Role::Comm) || Has<kCall>(Role::Win) || Has<kCall>(Role::File) ||
+                Has<kCall>(Role::CommHandle) || Has<kCall>(Role::WinHandle) || Has<kCall>(Role::FileHandle)) {
     m.comm = g_tables->comms.Find(static_cast<uint64_t>(m.comm_handle));
     if (!m.comm) return;
     r.comm = m.comm->id;
@@ -61,17 +93,38 @@ template <MpiCall kCall>
   }
 }
 
+// What is a number in every family.
+template <MpiCall kCall>
+[[gnu::always_inline]] inline void FillNumbers(Record& r, const Moment& m) {
+  constexpr CallKind kind = kInfo<kCall>.kind;
+  if constexpr (Has<kCall>(Role::Count)) r.count = Count<kCall, Role::Count>(m);
+  if constexpr (Has<kCall>(Role::Bytes)) r.count = Count<kCall, Role::Bytes>(m);
+  if constexpr (Has<kCall>(Role::LargeCount)) r.count = Count<kCall, Role::LargeCount>(m);
+  if constexpr (Has<kCall>(Role::Partitions)) r.count *= Count<kCall, Role::Partitions>(m);
+  if constexpr ((kind == CallKind::Rma || kind == CallKind::PartReady) && kInfo<kCall>.shape == CallShape::One)
+    r.count = 1;
+  if constexpr (Has<kCall>(Role::Low)) r.tag = static_cast<int32_t>(Arg<kCall, Role::Low>(m));
+  if constexpr (Has<kCall>(Role::High))
+    r.count = static_cast<uint64_t>(int64_t{static_cast<int32_t>(Arg<kCall, Role::High>(m))} - r.tag + 1);
+  if constexpr (Has<kCall>(Role::Code)) r.tag = static_cast<int32_t>(Arg<kCall, Role::Code>(m));
+  if constexpr (Has<kCall>(Role::AccessMode)) r.tag = static_cast<int32_t>(Arg<kCall, Role::AccessMode>(m));
+  if constexpr (Has<kCall>(Role::Offset) && !Has<kCall>(Role::Request))
+    r.aux = static_cast<uint64_t>(Arg<kCall, Role::Offset>(m));
+}
+
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void FillArguments(Record& r, Moment& m) {
+  constexpr CallKind kind = kInfo<kCall>.kind;
   FillComm<kCall>(r, m);
-  if constexpr (Has<kCall>(Role::Count))
-    r.count = static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(Arg<kCall, Role::Count>(m))));
+  FillNumbers<kCall>(r, m);
   if constexpr (Has<kCall>(Role::Type)) r.dtype = TypeId(g_abi.Handle(Arg<kCall, Role::Type>(m)));
   if constexpr (Has<kCall>(Role::Root)) r.peer = g_abi.Peer(Arg<kCall, Role::Root>(m));
   if constexpr (Has<kCall>(Role::Dest)) r.peer = g_abi.Peer(Arg<kCall, Role::Dest>(m));
   if constexpr (Has<kCall>(Role::Source)) r.peer = g_abi.Peer(Arg<kCall, Role::Source>(m));
   if constexpr (Has<kCall>(Role::Tag)) r.tag = g_abi.Tag(Arg<kCall, Role::Tag>(m));
-  if constexpr (Has<kCall>(Role::Code)) r.tag = static_cast<int32_t>(Arg<kCall, Role::Code>(m));
+  if constexpr (kind == CallKind::Lock) r.tag = kLockShared;
+  if constexpr (Has<kCall>(Role::LockType))
+    if (static_cast<int32_t>(Arg<kCall, Role::LockType>(m)) == g_abi.lock_exclusive) r.tag = kLockExclusive;
   if constexpr (Has<kCall>(Role::Op)) {
     uint8_t* op = g_tables->ops.Find(static_cast<uint64_t>(g_abi.Handle(Arg<kCall, Role::Op>(m))));
     r.op = op ? *op : static_cast<uint8_t>(kOpUser);
@@ -81,9 +134,8 @@ template <MpiCall kCall>
   if constexpr (Has<kCall>(Role::RecvBuf))
     if (Arg<kCall, Role::RecvBuf>(m) == g_abi.in_place) r.flags |= kFlagInPlace;
   // A non-blocking collective's aux is its operation number; its receive side goes unrecorded.
-  if constexpr (kInfo<kCall>.kind == CallKind::Collective && Has<kCall>(Role::RecvCount) && !Has<kCall>(Role::Request))
-    r.aux = RecvSide::Pack(static_cast<uint32_t>(Arg<kCall, Role::RecvCount>(m)),
-                           TypeId(g_abi.Handle(Arg<kCall, Role::RecvType>(m))));
+  if constexpr (kind == CallKind::Collective && Has<kCall>(Role::RecvCount) && !Has<kCall>(Role::Request))
+    r.aux = RecvSide::Pack(Count<kCall, Role::RecvCount>(m), TypeId(g_abi.Handle(Arg<kCall, Role::RecvType>(m))));
 }
 
 // Where the outcome must be read but the caller ignores it, ours is passed instead.
@@ -109,7 +161,7 @@ inline void BeforeSendrecv(Record& r, Record& half, Moment& m) {
   half.peer = g_abi.Peer(Arg<kCall, Role::RecvSource>(m));
   half.tag = g_abi.Tag(Arg<kCall, Role::RecvTag>(m));
   if constexpr (Has<kCall>(Role::RecvCount)) {
-    half.count = static_cast<uint32_t>(Arg<kCall, Role::RecvCount>(m));
+    half.count = Count<kCall, Role::RecvCount>(m);
     half.dtype = TypeId(g_abi.Handle(Arg<kCall, Role::RecvType>(m)));
   }
   BeforeReceive<kCall>(half, m);
@@ -144,6 +196,21 @@ inline void BeforeCompletion(ThreadState& t, Record& r, Moment& m) {
   }
 }
 
+// Of a request that the call neither gives nor completes.
+template <MpiCall kCall>
+inline void BeforeAsking(Record& r, Moment& m) {
+  if constexpr (Has<kCall>(Role::RequestValue)) {
+    m.handle = g_abi.Handle(Arg<kCall, Role::RequestValue>(m));
+    m.pending = LookUp(m.handle);
+    r.aux = m.pending.operation;
+    r.comm = m.pending.comm;
+    if (m.pending.operation) r.peer = m.pending.peer;
+  } else {
+    int count = static_cast<int32_t>(Arg<kCall, Role::RequestCount>(m));
+    r.count = count > 0 ? count : 0;
+  }
+}
+
 template <MpiCall kCall>
 inline void BeforeMrecv(Record& r, Moment& m) {
   m.handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Message>(m)));
@@ -167,14 +234,15 @@ template <MpiCall kCall>
     m.pending = LookUp(m.handle);
     r.aux = m.pending.operation;
   }
-  if constexpr (kind == CallKind::CommFree) {
-    m.comm_handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::CommHandle>(m)));
-    m.comm = g_tables->comms.Find(static_cast<uint64_t>(m.comm_handle));
-    if (m.comm) r.comm = m.comm->id;
-  }
+  if constexpr (kind == CallKind::PartReady || kind == CallKind::PartArrived || kind == CallKind::RequestStatus ||
+                kind == CallKind::GrequestComplete)
+    BeforeAsking<kCall>(r, m);
+  if constexpr (kind == CallKind::Finalize) ReleaseWorldGroup();
+  if constexpr (kind == CallKind::SessionFinalize)
+    if (g_tables->group_session == g_abi.ReadHandle(reinterpret_cast<void*>(m.args[0]))) ReleaseWorldGroup();
   if constexpr (kind == CallKind::TypeFree)
     m.handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::TypeHandle>(m)));
-  if constexpr (kind == CallKind::CommCreate)
+  if constexpr (kMakesComm<kCall>)
     if (m.comm && kInfo<kCall>.shape != CallShape::CreateGroup)
       m.creation_index = std::atomic_ref(m.comm->next_creation).fetch_add(1, std::memory_order_relaxed);
 }
@@ -188,12 +256,13 @@ template <MpiCall kCall>
   r.peer = kNoPeer;
   t.slot->in_flight.request_count = 0;
   m.comm = nullptr;
+  m.comm_handle = m.handle = 0;
   m.creation_index = 0;
   m.pending.operation = 0;
   m.looked_up = false;
   r.stack = CaptureStack(t, LaneOf(kind) == kVitalLane);
   m.attached = IsAttached(t);
-  if constexpr (kind != CallKind::Init && kind != CallKind::Finalize) {
+  if constexpr (kind != CallKind::Init && kind != CallKind::Finalize && kind != CallKind::SessionInit) {
     if (!m.attached) [[unlikely]] {
       AttachIfInitialized(t);
       m.attached = IsAttached(t);
@@ -201,6 +270,8 @@ template <MpiCall kCall>
   }
   if (m.attached) [[likely]]
     BeforeAttached<kCall>(t, r, m);
+  else
+    FillNumbers<kCall>(r, m);
   if constexpr (kind == CallKind::Abort) NoteAbort();
   OpenCall(t, kind == CallKind::Sendrecv ? 2 : 1);
 }
@@ -216,7 +287,7 @@ inline Pending PendingOf(const Record& r) {
   pending.peer = r.peer;
   pending.tag = r.tag;
   pending.call = r.call;
-  pending.receives = kind == CallKind::Recv || kind == CallKind::RecvInit;
+  pending.receives = kind == CallKind::Recv || kind == CallKind::RecvInit || kind == CallKind::Sendrecv;
   return pending;
 }
 
@@ -225,11 +296,20 @@ inline const char* CreationKind() {
   switch (kCall) {
     case MpiCall::Comm_dup:
     case MpiCall::Comm_dup_with_info:
-    case MpiCall::Comm_idup: return "dup";
+    case MpiCall::Comm_idup:
+    case MpiCall::Comm_idup_with_info: return "dup";
     case MpiCall::Comm_split: return "split";
     case MpiCall::Comm_split_type: return "split_type";
     case MpiCall::Comm_create: return "create";
     case MpiCall::Comm_create_group: return "create_group";
+    case MpiCall::Comm_create_from_group: return "from_group";
+    case MpiCall::Intercomm_create_from_groups: return "from_groups";
+    case MpiCall::Comm_spawn:
+    case MpiCall::Comm_spawn_multiple: return "spawn";
+    case MpiCall::Comm_get_parent: return "parent";
+    case MpiCall::Comm_accept:
+    case MpiCall::Comm_connect: return "connect";
+    case MpiCall::Comm_join: return "join";
     case MpiCall::Intercomm_create: return "intercomm";
     case MpiCall::Intercomm_merge: return "merge";
     case MpiCall::Cart_create: return "cart";
@@ -239,23 +319,62 @@ inline const char* CreationKind() {
 }
 
 template <MpiCall kCall>
-inline void AfterCreation(ThreadState& t, Record& r, Moment& m) {
-  Word handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::NewComm>(m)));
-  if (handle == g_abi.comm_null) return;
+inline Creation CreationOf(const Moment& m) {
   Creation creation;
   creation.parent = m.comm;
   creation.parent_handle = m.comm_handle;
   creation.index = m.creation_index;
+  return creation;
+}
+
+template <MpiCall kCall>
+inline void AfterCreation(ThreadState& t, Record& r, Moment& m) {
+  Word handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::NewComm>(m)));
+  if (handle == g_abi.comm_null) return;
+  if constexpr (kInfo<kCall>.kind == CallKind::CommParent) {  // asked for again
+    if (Comm* known = g_tables->comms.Find(static_cast<uint64_t>(handle))) {
+      r.aux = known->id;
+      return;
+    }
+  }
+  Creation creation = CreationOf<kCall>(m);
   creation.kind = CreationKind<kCall>();
-  creation.same_members =
-      kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info || kCall == MpiCall::Comm_idup;
+  creation.same_members = kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info ||
+                          kCall == MpiCall::Comm_idup || kCall == MpiCall::Comm_idup_with_info;
   creation.by_group = kInfo<kCall>.shape == CallShape::CreateGroup;
   if constexpr (Has<kCall>(Role::Tag)) creation.tag = r.tag;
+  if constexpr (Has<kCall>(Role::TextTag))
+    if (Word text = Arg<kCall, Role::TextTag>(m)) creation.text = reinterpret_cast<const char*>(text);
   if constexpr (Has<kCall>(Role::Color)) creation.color = static_cast<int32_t>(Arg<kCall, Role::Color>(m));
   if constexpr (Has<kCall>(Role::Key)) creation.key = static_cast<int32_t>(Arg<kCall, Role::Key>(m));
   AddCommunicator(t, handle, creation);
   if constexpr (!Has<kCall>(Role::Request))
     if (Comm* made = g_tables->comms.Find(static_cast<uint64_t>(handle))) r.aux = made->id;
+}
+
+template <MpiCall kCall>
+inline void AfterSharedCreation(ThreadState& t, Record& r, Moment& m) {
+  Creation creation = CreationOf<kCall>(m);
+  if constexpr (kInfo<kCall>.kind == CallKind::FileOpen) {
+    creation.kind = "file";
+    const char* path = reinterpret_cast<const char*>(Arg<kCall, Role::Name>(m));
+    r.aux = AddShared(t, *reinterpret_cast<Word*>(Arg<kCall, Role::NewFile>(m)), creation, path ? path : "");
+  } else {
+    creation.kind = "window";
+    r.aux = AddShared(t, g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::NewWin>(m))), creation, "");
+  }
+}
+
+// A persistent collective: what its starts are counted on stands under the request's handle.
+template <MpiCall kCall>
+inline void AfterCollectiveInit(ThreadState& t, const Record& r, Moment& m) {
+  Word handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Request>(m)));
+  Creation creation = CreationOf<kCall>(m);
+  creation.kind = "persistent";
+  Pending pending = PendingOf<kCall>(r);
+  pending.comm = AddShared(t, handle, creation, "");
+  pending.collective = 1;
+  AddPersistent(handle, pending);
 }
 
 // One operation ended by this very call: its record says which.
@@ -373,6 +492,19 @@ inline bool AfterProbe(ThreadState& t, Record& r, Moment& m) {
   return false;
 }
 
+// True: it found nothing yet and has been dealt with.
+template <MpiCall kCall>
+inline bool AfterAsking(ThreadState& t, Record& r, Moment& m) {
+  bool found = FlagIsSet<kCall>(m);
+  if constexpr (Has<kCall>(Role::OutCount)) found = *reinterpret_cast<const int*>(Arg<kCall, Role::OutCount>(m)) != 0;
+  if (found) return false;
+  uint64_t key = (static_cast<uint64_t>(r.call) << 48) ^ (static_cast<uint64_t>(r.stack) << 24);
+  Word about = m.handle ^ m.comm_handle;
+  if constexpr (Has<kCall>(Role::Requests)) about = Arg<kCall, Role::Requests>(m);
+  ClosePoll(t, kBulkLane, key ^ static_cast<uint64_t>(about) ^ static_cast<uint32_t>(r.tag * 31) ^ 1);
+  return true;
+}
+
 // MPI_Start and Startall: a record for each operation that began.
 template <MpiCall kCall>
 inline void PushStarts(ThreadState& t, const Record& by, Moment& m) {
@@ -386,7 +518,8 @@ inline void PushStarts(ThreadState& t, const Record& by, Moment& m) {
     requests = reinterpret_cast<void*>(Arg<kCall, Role::Request>(m));
   }
   for (int i = 0; i < count; ++i) {
-    Pending started = StartPersistent(g_abi.ReadHandle(requests, i));
+    Word handle = g_abi.ReadHandle(requests, i);
+    Pending started = StartPersistent(handle);
     Record record = by;
     if (started.operation) {
       record.count = started.count;
@@ -395,11 +528,25 @@ inline void PushStarts(ThreadState& t, const Record& by, Moment& m) {
       record.peer = started.peer;
       record.tag = started.tag;
       record.aux = started.operation;
-      record.op = started.receives ? 2 : 1;  // direction: 1 send, 2 receive
+      record.op = started.receives ? kStartedReceive : kStartedSend;
+      if (started.collective) {
+        record.op = kStartedCollective;
+        if (Comm* instances = g_tables->comms.Find(static_cast<uint64_t>(handle)))
+          record.seq = std::atomic_ref(instances->next_seq).fetch_add(1, std::memory_order_relaxed);
+      }
     }
     if (i > 0) record.flags |= kFlagSecondHalf;  // of the same call
     Push(t, kBulkLane, record);
   }
+}
+
+// One operation of two messages: both halves have its number, and the request's status is the receive's.
+template <MpiCall kCall>
+inline void AfterIsendrecv(ThreadState& t, Record& r, Moment& m) {
+  Record& half = t.slot->in_flight.half[1];
+  PostRequest(t, g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Request>(m))), PendingOf<kCall>(half));
+  half.aux = r.aux;
+  half.flags |= r.flags & (kFlagCompletedAtPost | kFlagUntracked);
 }
 
 template <MpiCall kCall>
@@ -409,13 +556,18 @@ template <MpiCall kCall>
     if (IsWild(r.peer, r.tag))
       r.peer = g_abi.StatusSource(StatusOf<kCall>(m)), r.tag = g_abi.StatusTag(StatusOf<kCall>(m));
   }
-  if constexpr (kind == CallKind::Sendrecv) {
+  if constexpr (kind == CallKind::Sendrecv && Has<kCall>(Role::Status)) {
     Record& half = t.slot->in_flight.half[1];
     if (IsWild(half.peer, half.tag))
       half.peer = g_abi.StatusSource(StatusOf<kCall>(m)), half.tag = g_abi.StatusTag(StatusOf<kCall>(m));
   }
-  if constexpr (kind == CallKind::CommCreate) AfterCreation<kCall>(t, r, m);
-  if constexpr (kind == CallKind::SendInit || kind == CallKind::RecvInit)
+  if constexpr (Has<kCall>(Role::NewComm)) AfterCreation<kCall>(t, r, m);
+  if constexpr (kind == CallKind::WinCreate || kind == CallKind::FileOpen) AfterSharedCreation<kCall>(t, r, m);
+  if constexpr (kind == CallKind::CollectiveInit)
+    AfterCollectiveInit<kCall>(t, r, m);
+  else if constexpr (kind == CallKind::Sendrecv && Has<kCall>(Role::Request))
+    AfterIsendrecv<kCall>(t, r, m);
+  else if constexpr (kind == CallKind::SendInit || kind == CallKind::RecvInit)
     AddPersistent(g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Request>(m))), PendingOf<kCall>(r));
   else if constexpr (Has<kCall>(Role::Request) && kind != CallKind::Wait && kind != CallKind::Test &&
                      kind != CallKind::Start && kind != CallKind::RequestFree && kind != CallKind::Cancel)
@@ -423,10 +575,13 @@ template <MpiCall kCall>
   if constexpr (kind == CallKind::Mrecv) g_tables->messages.Remove(static_cast<uint64_t>(m.handle));
   if constexpr (kind == CallKind::RequestFree) {
     r.flags |= kFlagFreed;
+    if (m.pending.collective) RemoveCommunicator(t, m.handle);
     if (m.pending.operation || m.pending.persistent) g_tables->requests.Remove(static_cast<uint64_t>(m.handle));
   }
   if constexpr (kind == CallKind::Cancel) MarkCancelled(m.handle);
-  if constexpr (kind == CallKind::CommFree) RemoveCommunicator(t, m.comm_handle);
+  if constexpr (kind == CallKind::CommFree || kind == CallKind::WinFree || kind == CallKind::FileClose)
+    RemoveCommunicator(t, m.comm_handle);
+  if constexpr (kind == CallKind::SessionFinalize) LeaveSession();
   if constexpr (kind == CallKind::CommName)
     NameCommunicator(t, m.comm_handle, reinterpret_cast<const char*>(Arg<kCall, Role::Name>(m)));
   if constexpr (kind == CallKind::TypeCommit)
@@ -435,12 +590,20 @@ template <MpiCall kCall>
 }
 
 template <MpiCall kCall>
-inline void AfterInit(ThreadState& t, Moment& m) {
-  int level = 0;
-  if constexpr (Has<kCall>(Role::ThreadLevel)) level = *reinterpret_cast<const int*>(Arg<kCall, Role::ThreadLevel>(m));
-  Attach(t, level);
+inline int ThreadLevelOf(const Moment& m) {
+  if constexpr (Has<kCall>(Role::ThreadLevel)) return *reinterpret_cast<const int*>(Arg<kCall, Role::ThreadLevel>(m));
+  return 0;
 }
 
+template <MpiCall kCall>
+inline void AfterInit(ThreadState& t, Moment& m) {
+  if constexpr (kInfo<kCall>.kind == CallKind::SessionInit) {
+    // A pointer or an int: which of them shows only when the family is known.
+    return AttachSession(t, reinterpret_cast<void*>(Arg<kCall, Role::NewSession>(m)));
+  } else {
+    Attach(t, ThreadLevelOf<kCall>(m));
+  }
+}
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void After(ThreadState& t, Moment& m, Word result) {
   constexpr CallKind kind = kInfo<kCall>.kind;
@@ -448,7 +611,7 @@ template <MpiCall kCall>
   Record& r = t.slot->in_flight.half[0];
   r.result = static_cast<int32_t>(result);
   bool succeeded = r.result == 0;
-  if constexpr (kind == CallKind::Init) {
+  if constexpr (kind == CallKind::Init || kind == CallKind::SessionInit) {
     if (succeeded) AfterInit<kCall>(t, m);
   } else if (!m.attached) [[unlikely]] {
     CloseCall(t, lane);
@@ -464,6 +627,9 @@ template <MpiCall kCall>
   }
   if constexpr (kind == CallKind::Probe)
     if (succeeded && AfterProbe<kCall>(t, r, m)) return;
+  if constexpr (kind == CallKind::PartArrived || kind == CallKind::RequestStatus ||
+                (kind == CallKind::Epoch && Has<kCall>(Role::Flag)))
+    if (succeeded && AfterAsking<kCall>(t, r, m)) return;
   if constexpr (kind == CallKind::Start) {
     r.duration = Now() - r.start;
     if (succeeded)

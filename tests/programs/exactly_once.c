@@ -1,26 +1,8 @@
-// Calls every function of proto/calls_mpi.def that both MPIs have (but MPI_Abort), and counts what it called: each rank
-// writes "name count" lines to PREFIX.<rank> (--counts PREFIX). --thread: MPI_Init_thread instead of MPI_Init.
-#include <mpi.h>
-#include <stdio.h>
+// Calls the functions of MPI 3 for messages, collectives and communicators that both MPIs have (but MPI_Abort), and
+// counts what it called: --counts PREFIX (counted.h). --thread: MPI_Init_thread instead of MPI_Init.
+#include "counted.h"
 
-#include "arguments.h"
-
-enum { kNames = 160, kMany = 4, kMaxRanks = 16 };
-
-static struct {
-  const char* name;
-  int count;
-} called[kNames];
-
-static int count_call(const char* name) {
-  int i = 0;
-  while (i < kNames && called[i].name && strcmp(called[i].name, name) != 0) ++i;
-  if (i == kNames) abort();
-  called[i].name = name;
-  return ++called[i].count;
-}
-
-#define CALL(name, ...) (count_call(#name), MPI_##name(__VA_ARGS__))
+enum { kMany = 4, kMaxRanks = 16 };
 
 static int rank, size, right, left;
 static int out[kMaxRanks * kMany], in[kMaxRanks * kMany];
@@ -209,15 +191,6 @@ static void datatypes(void) {
   CALL(Type_free, &pair);
 }
 
-static int write_counts(const char* prefix) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s.%d", prefix, rank);
-  FILE* file = fopen(path, "w");
-  if (!file) return 1;
-  for (int i = 0; i < kNames && called[i].name; ++i) fprintf(file, "MPI_%s %d\n", called[i].name, called[i].count);
-  return fclose(file) != 0;
-}
-
 int main(int argc, char** argv) {
   static char buffer[4096 + 8 * MPI_BSEND_OVERHEAD];
   int level = 0, bytes = 0;
@@ -239,7 +212,7 @@ int main(int argc, char** argv) {
     byte_starts[i] = i * (int)sizeof(int);
     byte_displacements[i] = byte_starts[i];
   }
-  MPI_Buffer_attach(buffer, sizeof buffer);
+  CALL(Buffer_attach, buffer, sizeof buffer);
   blocking_collectives(MPI_COMM_WORLD);
   nonblocking_collectives(MPI_COMM_WORLD);
   sends();
@@ -249,7 +222,7 @@ int main(int argc, char** argv) {
   communicators();
   topologies();
   datatypes();
-  MPI_Buffer_detach(&detached, &bytes);
+  CALL(Buffer_detach, &detached, &bytes);
   CALL(Finalize);
-  return write_counts(TextAfter(argc, argv, "--counts", "counts"));
+  return write_counts(TextAfter(argc, argv, "--counts", "counts"), rank);
 }
