@@ -1,10 +1,11 @@
 """One list of calls through every way a program can come to MPI: each call is recorded once, in order, with its arguments."""
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from harness import line_of
+from harness import ROOT, line_of
 from launchers import FLAGS, PROGRAMS
 from verdicts import assert_healthy
 
@@ -143,3 +144,76 @@ def test_mpi4py(bench, openmpi):
     """Debian's mpi4py is built for one MPI."""
     job = bench.mpirun(openmpi, RANKS, ["/usr/bin/python3", BINDINGS / "calls.py"])
     assert_line(assert_list(bench, job, init="MPI_Init_thread"), "calls.py", "<module>")
+
+
+# What else a program may be
+
+
+@pytest.mark.parametrize("mangling", ["-fno-underscoring", "-fsecond-underscore", "-funderscoring"])
+def test_manglings_of_fortran_and_their_labels(bench, mpi, tmp_path, mangling):
+    job = bench.mpirun(mpi, 2, [compile_fortran(mpi, "manglings.f90", tmp_path, mangling, "-std=legacy")])
+    assert job.wait() == 0, job.stderr
+    events = bench.events_with_stacks()
+    for rank in range(2):
+        own = [event for event in events if event.get("rank") == rank and "call" in event]
+        assert [(event["call"], event.get("level"), event.get("name")) for event in own] == [
+            ("MPI_Init", None, None), ("MPI_Barrier", None, None), ("MPI_Allreduce", None, None),
+            ("MPI_Pcontrol", 1, "solve"), ("MPI_Barrier", None, None), ("MPI_Pcontrol", -1, "solve"), ("MPI_Pcontrol", 1, "padded"),
+            ("MPI_Pcontrol", 1, None), ("MPI_Finalize", None, None)]
+        barrier = own[1]["stack"][0]
+        assert (barrier["file"].rpartition("/")[2], barrier["line"]) == (
+            "manglings.f90", line_of("bindings/manglings.f90", "barrier")), barrier
+    assert_healthy(bench.diagnose())
+
+
+@pytest.fixture
+def tool(mpi, tmp_path):
+    library = tmp_path / "libtool.so"
+    subprocess.run(["mpicc." + mpi.suffix, *FLAGS, "-shared", "-fPIC", "-o", library, BINDINGS / "tool.c"], check=True)
+    return library
+
+
+def test_another_tool_behind_us_is_not_seen(bench, mpi, build, tool):
+    """What it calls by itself is no call of the program's."""
+    job = bench.mpirun(mpi, RANKS, [build(mpi, "bindings/calls.c")], preload="%s:%s" % (bench.library, tool))
+    assert job.wait() == 0, job.stderr
+    assert job.stdout.count("counted 3\n") == RANKS
+    events = bench.events()
+    for rank in range(RANKS):
+        assert recorded(events, rank) == expected(rank), rank
+    assert_healthy(bench.diagnose())
+
+
+def test_another_tool_before_us_is_recorded_with_what_it_calls(bench, mpi, build, tool):
+    """It calls PMPI's names: the program's barrier is one of them, between two calls of the tool's own."""
+    job = bench.mpirun(mpi, RANKS, [build(mpi, "bindings/calls.c")], preload="%s:%s" % (tool, bench.library))
+    assert job.wait() == 0, job.stderr
+    assert job.stdout.count("counted 3\n") == RANKS
+    events = bench.events()
+    for rank in range(RANKS):
+        names = [row["call"] for row in recorded(events, rank)]
+        program = [row["call"] for row in expected(rank)]
+        with_tool = []
+        for name in program:
+            with_tool += ["MPI_Allreduce", name, "MPI_Allreduce"] if name == "MPI_Barrier" else [name]
+        assert names == with_tool, rank
+    verdict = bench.diagnose()
+    assert_healthy(verdict)
+    assert any("libtool.so" in caveat for caveat in verdict["caveats"]), verdict["caveats"]
+
+
+def test_calls_inside_of_calls(bench, mpi, build):
+    """Those that MPI makes to itself, as MPICH's file system does, are hidden; those of the program's callbacks are not."""
+    files = [bench.folder / "data"] if "DDBG_MPI(File_open," in (ROOT / "proto/calls_mpi.def").read_text() else []
+    job = bench.mpirun(mpi, RANKS, [build(mpi, "bindings/inner_calls.c"), *files])
+    assert job.wait() == 0, job.stderr
+    assert job.lines() == ["rank %d of 3: sum 3" % rank for rank in range(RANKS)]
+    events = bench.events_with_stacks()
+    for rank in range(RANKS):
+        own = [event for event in events if event.get("rank") == rank and event.get("half") in (None, "send") and "call" in event]
+        calls = [event["call"] for event in own if not re.match("MPI_(File_|Op_|Comm_(create|free)_keyval|Comm_set_attr)", event["call"])]
+        assert calls == ["MPI_Init", "MPI_Allreduce", "MPI_Comm_dup", "MPI_Comm_free", "MPI_Sendrecv", "MPI_Finalize"], calls
+        inner = next(event for event in own if event["call"] == "MPI_Sendrecv")
+        assert (inner["comm"], inner["peer"], inner["tag"], inner["dtype"]) == ("MPI_COMM_SELF", 0, 77, "MPI_INT"), inner
+        assert inner["stack"][0]["line"] == line_of("bindings/inner_calls.c", "callback"), inner
+    assert_healthy(bench.diagnose())
