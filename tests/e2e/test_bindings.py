@@ -2,6 +2,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -217,3 +218,21 @@ def test_calls_inside_of_calls(bench, mpi, build):
         assert (inner["comm"], inner["peer"], inner["tag"], inner["dtype"]) == ("MPI_COMM_SELF", 0, 77, "MPI_INT"), inner
         assert inner["stack"][0]["line"] == line_of("bindings/inner_calls.c", "callback"), inner
     assert_healthy(bench.diagnose())
+
+
+def test_an_mpi_that_is_linked_into_the_program_is_told(bench, mpich, tmp_path):
+    """Its calls cannot be seen: `ddbg run` says so before the job begins, and its diagnosis is no clean bill of health."""
+    archives = [path for path in Path("/usr/lib").glob("*/libmpich.a")]
+    include = [word for word in subprocess.run(["mpicc.mpich", "-show"], check=True, capture_output=True, text=True).stdout.split()
+               if word.startswith("-I")]
+    program = tmp_path / "inside"
+    built = archives and subprocess.run(["gcc", *FLAGS, *include, BINDINGS / "calls.c", "-o", program, archives[0], "-lpthread",
+                                         "-lhwloc", "-lucp", "-lucs", "-lm"], capture_output=True, text=True)
+    if not built or built.returncode != 0:
+        pytest.skip("no libmpich.a that a program can be linked to")
+    job = bench.start([bench.prefix / "bin/ddbg", "run", "--", *mpich.command(RANKS, [program])])
+    assert job.wait() == 0, job.stderr
+    assert job.lines() == ["rank %d of 3: 6 3" % rank for rank in range(RANKS)]
+    assert "%s has its MPI linked into it" % program in job.stderr, job.stderr
+    assert "nothing was traced" in job.stderr, job.stderr
+    assert bench.ddbg("diagnose", "latest", "--json").returncode == 3
