@@ -18,6 +18,14 @@
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
 
+#define DDBG_MPI(name, ...)     \
+  extern "C" void MPI_##name(); \
+  extern "C" void PMPI_##name();
+#include "proto/calls_mpi.def"
+#undef DDBG_MPI
+extern "C" void MPI_Pcontrol();
+extern "C" void PMPI_Pcontrol();
+
 // A function of CUDA, and its variant for a default stream per thread if there is one.
 #define DDBG_EACH_Plain(name, act) act(name)
 #define DDBG_EACH__ptsz(name, act) act(name) act(name##_ptsz)
@@ -48,6 +56,11 @@ constexpr auto MakeNames() {
 #define DDBG_NCCL(name, ...) Name{#name, name, &nccl::g_copies}, Name{"p" #name, p##name, &nccl::g_copies},
 #include "proto/calls_nccl.def"
 #undef DDBG_NCCL
+#define DDBG_MPI_ROW(name) Name{"MPI_" #name, MPI_##name, nullptr}, Name{"PMPI_" #name, PMPI_##name, nullptr},
+#define DDBG_MPI(name, ...) DDBG_MPI_ROW(name)
+#include "proto/calls_mpi.def"
+#undef DDBG_MPI
+      DDBG_MPI_ROW(Pcontrol)
 #define DDBG_ROW(name) Name{#name, name, &cuda::g_copies},
 #define DDBG_CUDA(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_ROW)
 #include "proto/calls_cuda.def"
@@ -56,7 +69,7 @@ constexpr auto MakeNames() {
 #define DDBG_CU(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_DRIVER_ROW)
 #include "proto/calls_cuda_driver.def"
 #undef DDBG_CU
-      DDBG_DRIVER_ROW(cuGetProcAddress) DDBG_DRIVER_ROW(cuGetProcAddress_v2)};
+          DDBG_DRIVER_ROW(cuGetProcAddress) DDBG_DRIVER_ROW(cuGetProcAddress_v2)};
   std::sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.name < b.name; });
   return names;
 }
@@ -65,6 +78,8 @@ constexpr auto kNames = MakeNames();
 
 // Every look-up of every program comes here: most are told by their first letters.
 bool MayBeOurs(const char* name) {
+  const char* mpi = name[0] == 'P' ? name + 1 : name;
+  if (mpi[0] == 'M') return mpi[1] == 'P' && mpi[2] == 'I' && mpi[3] == '_';
   if (name[0] == 'p') ++name;
   return (name[0] == 'n' && name[1] == 'c' && name[2] == 'c') || (name[0] == 'c' && name[1] == 'u') ||
          (name[0] == '_' && name[1] == '_' && name[2] == 'c');

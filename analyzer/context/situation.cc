@@ -159,13 +159,25 @@ bool ComesFirst(const ProcessEnd& end, const std::string& host, const Process& s
   return crashed || (saw_another && !MayBeLaunchersDoing(end));
 }
 
+// When a process first told, by its exit code after MPI_Finalize, that its program had failed: launchers then end the
+// rest.
+int64_t FirstFailureNs(const Run& run, const Timeline& timeline, const Situations& all) {
+  int64_t first = INT64_MAX;
+  for (size_t i = 0; i < run.processes.size(); ++i)
+    if (!IsNormal(run.processes[i], all.of[i]) && IsFailedAfterFinalize(run.processes[i], all.of[i]))
+      first = std::min(first, timeline.At(i, run.processes[i].end.t_ns));
+  return first;
+}
+
 std::vector<Death> AbnormalDeaths(const Run& run, const Timeline& timeline, const Situations& all) {
   std::vector<Death> deaths;
+  int64_t failure_ns = FirstFailureNs(run, timeline, all) - kSeenLateNs;
   for (size_t i = 0; i < run.processes.size(); ++i) {
     const Process& process = run.processes[i];
     const ProcessEnd& end = process.end;
     if (end.how == ProcessEnd::kRunning || end.how == ProcessEnd::kGone) continue;
     if (IsNormal(process, all.of[i]) || IsFailedAfterFinalize(process, all.of[i])) continue;
+    if (MayBeLaunchersDoing(end) && timeline.At(i, end.t_ns) >= failure_ns) continue;
     deaths.push_back({i, timeline.At(i, end.t_ns), end.how == ProcessEnd::kSignaled, end.code});
   }
   // Who called MPI_Abort comes first, however the launcher then ended it.

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/model/module_role.h"
 
@@ -35,6 +36,8 @@ constexpr std::string_view kLaunchers[] = {
     "stdbuf",        "setsid",         "nohup",           "xterm",        "sh",
     "bash",          "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"};
 
+constexpr uint64_t kMostSymbols = 1 << 22;
+
 bool IsExecutableFile(const std::string& path) {
   struct stat file;
   return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && access(path.c_str(), X_OK) == 0;
@@ -51,7 +54,11 @@ class File {
 
   template <typename T>
   bool Read(uint64_t offset, T* out) const {
-    return fd_ >= 0 && pread(fd_, out, sizeof(T), static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof(T));
+    return ReadAll(offset, out, sizeof(T));
+  }
+
+  bool ReadAll(uint64_t offset, void* out, size_t bytes) const {
+    return fd_ >= 0 && pread(fd_, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
   }
 
  private:
@@ -64,6 +71,27 @@ std::optional<bool> HasInterpreter(const File& file, const Elf64_Ehdr& header) {
     Elf64_Phdr segment;
     if (!file.Read(header.e_phoff + uint64_t{i} * header.e_phentsize, &segment)) return std::nullopt;
     if (segment.p_type == PT_INTERP) return true;
+  }
+  return false;
+}
+
+// One of the program's own functions by this name, in the table that a debugger reads: nothing is there of a stripped
+// one.
+bool Defines(const File& file, const Elf64_Ehdr& header, std::string_view name) {
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section, names;
+    if (!file.Read(header.e_shoff + uint64_t{i} * header.e_shentsize, &section)) return false;
+    if (section.sh_type != SHT_SYMTAB || section.sh_entsize != sizeof(Elf64_Sym)) continue;
+    if (!file.Read(header.e_shoff + uint64_t{section.sh_link} * header.e_shentsize, &names)) return false;
+    std::vector<Elf64_Sym> symbols(std::min<uint64_t>(section.sh_size / sizeof(Elf64_Sym), kMostSymbols));
+    std::vector<char> text(std::min<uint64_t>(names.sh_size, kMostSymbols * 64));
+    if (!file.ReadAll(section.sh_offset, symbols.data(), symbols.size() * sizeof(Elf64_Sym))) return false;
+    if (!file.ReadAll(names.sh_offset, text.data(), text.size())) return false;
+    for (const Elf64_Sym& symbol : symbols) {
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_name + name.size() >= text.size()) continue;
+      if (name == std::string_view(&text[symbol.st_name], name.size()) && !text[symbol.st_name + name.size()])
+        return true;
+    }
   }
   return false;
 }
@@ -96,6 +124,13 @@ std::string WhyElfNotTraceable(const std::string& path, const File& file) {
     return fmt::format(
         "{} is statically linked: LD_PRELOAD cannot reach it; link it dynamically (without -static) to have its calls "
         "recorded",
+        path);
+  }
+  if (Defines(file, header, "PMPI_Init")) {
+    return fmt::format(
+        "{} has its MPI linked into it: its calls do not pass the dynamic linker, and LD_PRELOAD cannot reach them; "
+        "link "
+        "it to the shared library (libmpi.so, libmpich.so) to have its calls recorded",
         path);
   }
   return "";

@@ -12,7 +12,7 @@ namespace ddbg::analyzer {
 // an executable file.
 std::string FindProgram(const std::string& name, const Environment& environment);
 
-// Why the program at `path` cannot be traced, as a sentence with a way out: statically linked, for another machine or
+// Why the program at `path` cannot be traced, as a sentence with a way out: statically linked or with an MPI inside, for another machine or
 // 32-bit, setuid. "" if nothing speaks against it; a script does not.
 std::string WhyNotTraceable(const std::string& path);
 

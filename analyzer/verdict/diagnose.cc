@@ -179,6 +179,15 @@ void AddGraphCaveats(const Context& context, Diagnosis* diagnosis) {
   }
 }
 
+// Who else stands between the program and MPI.
+std::set<std::string> OtherTools(const Run& run) {
+  std::set<std::string> sentences;
+  for (const Process& process : run.processes)
+    for (const Level& level : process.levels)
+      if (level.name == "MPI tool") sentences.insert(level.why);
+  return sentences;
+}
+
 void AddCaveats(const Context& context, Diagnosis* diagnosis) {
   const Run& run = context.run;
   for (const Process& process : run.processes) {
@@ -199,6 +208,7 @@ void AddCaveats(const Context& context, Diagnosis* diagnosis) {
   if (!diagnosis->findings.empty())
     for (const std::string& sentence : context.symbol_caveats()) diagnosis->caveats.push_back(sentence);
   for (const std::string& note : context.notes) diagnosis->caveats.push_back(note);
+  for (const std::string& sentence : OtherTools(run)) diagnosis->caveats.push_back(sentence);
   AddGraphCaveats(context, diagnosis);
   for (std::string& sentence : ClockCaveats(context, diagnosis->findings))
     diagnosis->caveats.push_back(std::move(sentence));

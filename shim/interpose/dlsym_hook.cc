@@ -4,7 +4,9 @@
 
 #include <atomic>
 
+#include "shim/interpose/deep_binding.h"
 #include "shim/interpose/library_copies.h"
+#include "shim/interpose/real_function.h"
 
 namespace {
 
@@ -33,8 +35,15 @@ struct DlsymAnswer {
 };
 
 static bool IsThere(const ddbg::shim::HookedFunction& hooked, const char* name, Dlsym* real) {
+  if (!hooked.copies) return ddbg::shim::FindRealFunction(name) != nullptr;
   ddbg::shim::LibraryCopy* copy = hooked.copies->Any();
   return copy && real(copy->handle, name);
+}
+
+// Does the wrapper go on to `function` when the program calls it by the pointer?
+static bool GoesOnTo(const ddbg::shim::HookedFunction& hooked, const char* name, void* function) {
+  return hooked.copies ? hooked.copies->NoteLookUp(function) != nullptr
+                       : ddbg::shim::FindRealFunction(name) == function;
 }
 
 // What dlsym(handle, name), called from `caller`, gives. Two words in registers.
@@ -45,6 +54,7 @@ static bool IsThere(const ddbg::shim::HookedFunction& hooked, const char* name, 
     ddbg_real_dlsym.store(real, std::memory_order_relaxed);
   }
   if (handle == RTLD_NEXT || !name || ddbg::shim::IsOwnCode(caller)) return {nullptr, 0};
+  ddbg::shim::BindDeeplyLoaded();
   ddbg::shim::HookedFunction hooked = ddbg::shim::FindHooked(name);
   if (hooked.answer && handle != RTLD_DEFAULT) return {hooked.answer(real(handle, name)), 1};
   if (!hooked.wrapper) return {nullptr, 0};
@@ -54,6 +64,6 @@ static bool IsThere(const ddbg::shim::HookedFunction& hooked, const char* name, 
   // Found by a scope that we are first in. What no library of the program has must not seem to be there.
   if (ddbg::shim::IsOwnCode(function)) return {IsThere(hooked, name, real) ? function : real(RTLD_NEXT, name), 1};
   if (handle == RTLD_DEFAULT) return {function, 1};
-  return {hooked.copies->NoteLookUp(function) ? hooked.wrapper : function, 1};
+  return {GoesOnTo(hooked, name, function) ? hooked.wrapper : function, 1};
 }
 }

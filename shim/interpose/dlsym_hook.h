@@ -1,4 +1,4 @@
-// dlsym, so that who calls NCCL or CUDA by a pointer (ctypes, Julia, a statically linked runtime) is seen as well.
+// dlsym, so that who calls MPI, NCCL or CUDA by a pointer (ctypes, Julia, a statically linked runtime) is seen as well.
 //
 // The exported dlsym is a jump (dlsym_hook.S): for every name that is not ours the real one runs as if called by the
 // program, with the return address untouched, since RTLD_NEXT and RTLD_DEFAULT depend on it. A wrapper in C would make
@@ -14,7 +14,7 @@ class LibraryCopies;
 
 struct HookedFunction {
   void* wrapper = nullptr;  // nullptr: not a function of ours
-  LibraryCopies* copies = nullptr;
+  LibraryCopies* copies = nullptr;  // nullptr: of MPI, whose real functions are found by FindRealFunction
   void* (*answer)(void* found) = nullptr;  // of a name that is looked up in a handle: what to give, by what was found
 };
 

@@ -107,28 +107,37 @@ void Write(ThreadState& t, const Description& d, const Creation& creation) {
   PushDefinition(t, bytes);
 }
 
-// Both sides of an inter-communicator must come to one uid: the two groups are mixed in without order.
-uint64_t Uid(Word handle, const Creation& creation, Description* d) {
-  uint64_t parent = creation.parent ? creation.parent->uid : 0;
-  uint64_t h = MixText(Mix(parent, creation.by_group ? 0 : creation.index), creation.kind);
-  Word probe = creation.same_members ? creation.parent_handle : handle;
-  int inter = 0;
-  if (g_mpi.Comm_test_inter) g_mpi.Comm_test_inter(probe, Address(&inter));
-  h = MixText(h, creation.text);
-  if (!inter) return Mix(Mix(h, HashOfSet(d->members)), creation.by_group ? static_cast<uint32_t>(creation.tag) : 0);
-  std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
-  d->remote_size = static_cast<uint32_t>(remote.size());
-  uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
-  uint64_t index = creation.same_members ? parent + creation.index : 0;  // the local parents of a new one differ
-  return MixText(MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind), creation.text);
-}
-
-// The same group may be made into a communicator again and again, with nothing collective over the parent to count by.
+// The same groups may be made into communicators again and again, with nothing collective over the parent to count by.
 uint64_t CountedUid(uint64_t uid) {
   Comm* counter = g_tables->comms.Find(uid | 1);
   if (!counter) counter = g_tables->comms.Insert(uid | 1, Comm{});
   if (!counter) return uid;
   return Mix(uid, std::atomic_ref(counter->next_creation).fetch_add(1, std::memory_order_relaxed));
+}
+
+bool IsInter(Word handle) {
+  int inter = 0;
+  if (g_mpi.Comm_test_inter) g_mpi.Comm_test_inter(handle, Address(&inter));
+  return inter;
+}
+
+// Both sides of an inter-communicator must come to one uid: the two groups are mixed in without order.
+uint64_t Uid(Word handle, const Creation& creation, Description* d) {
+  uint64_t parent = creation.parent ? creation.parent->uid : 0;
+  uint64_t h = MixText(Mix(parent, creation.by_group ? 0 : creation.index), creation.kind);
+  Word probe = creation.same_members ? creation.parent_handle : handle;
+  h = MixText(h, creation.text);
+  if (!IsInter(probe))
+    return Mix(Mix(h, HashOfSet(d->members)), creation.by_group ? static_cast<uint32_t>(creation.tag) : 0);
+  std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
+  d->remote_size = static_cast<uint32_t>(remote.size());
+  uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
+  // Made of another one, it has that in common; of a new one the two sides have local parents that differ.
+  bool from_inter = creation.parent && IsInter(creation.parent_handle);
+  uint64_t index = from_inter ? parent + creation.index : 0;
+  uint64_t uid =
+      MixText(MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind), creation.text);
+  return from_inter ? uid : CountedUid(uid);
 }
 
 void Register(ThreadState& t, Word handle, Description* d, const Creation& creation) {

@@ -9,7 +9,10 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
+#include "shim/interpose/definitions.h"
+#include "shim/interpose/library_copies.h"
 #include "shim/interpose/real_function.h"
+#include "shim/mpi/caller.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
 #include "shim/mpi/pcontrol.h"
@@ -128,7 +131,31 @@ void AddWorld(ThreadState& t, int thread_level, Word session) {
   if (!session) AddWorldAndSelf(t);
 }
 
+// Another tool of the profiling interface that the program comes to before us: then what is recorded is what that tool
+// calls.
+void WriteToolBeforeUs(ThreadState& t) {
+  constexpr const char* kNames[] = {
+#define DDBG_MPI(name, ...) "MPI_" #name,
+#include "proto/calls_mpi.def"
+#undef DDBG_MPI
+  };
+  Dl_info mpi = {}, tool = {};
+  dladdr(reinterpret_cast<void*>(g_mpi.Comm_rank), &mpi);
+  for (const char* name : kNames) {
+    void* first = dlsym(RTLD_DEFAULT, name);
+    if (!first || IsOwnCode(first) || !dladdr(first, &tool) || tool.dli_fbase == mpi.dli_fbase) continue;
+    std::string why =
+        std::string(tool.dli_fname) +
+        " takes the program's calls of MPI before libddbg.so does: what it calls by itself is recorded, too; "
+        "name it after libddbg.so in LD_PRELOAD to have the program's calls alone";
+    WriteLevel(t, "MPI tool", true, why.c_str());
+    break;
+  }
+  dlerror();
+}
+
 void Fill(ThreadState& t, int thread_level, Word session) {
+  WriteToolBeforeUs(t);
   AddWorld(t, thread_level, session);
   AddPredefinedTypes(t);
   AddOps();
@@ -208,6 +235,7 @@ void ForgetLibrary() noexcept {
   g_initialized.store(nullptr, std::memory_order_relaxed);
   g_finalized.store(nullptr, std::memory_order_relaxed);
   ForgetPcontrol();
+  ForgetCallers();
   for (auto& functions : g_real) {
     for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);
   }

@@ -11,6 +11,7 @@
 #include "proto/operations.h"
 #include "shim/interpose/real_function.h"
 #include "shim/interpose/roles.h"
+#include "shim/mpi/callback.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
 #include "shim/mpi/library.h"
@@ -652,14 +653,22 @@ template <class F, size_t... I>
 template <MpiCall kCall, class... W>
 [[gnu::noinline]] Word Traced(Word (*function)(W...), void* frame, W... words) {
   ThreadState* t = Enter(frame);
-  if (!t) return function(words...);
+  bool from_callback = false;
+  if (!t) [[unlikely]] {
+    t = EnterFromCallback(frame, Has<kCall>(Role::Requests));
+    if (!t) return function(words...);
+    from_callback = true;
+  }
   Word args[] = {words..., 0};
   Moment m;
   m.args = args;
   Before<kCall>(*t, m);
   Word result = Apply(function, args, std::make_index_sequence<sizeof...(W)>());
   After<kCall>(*t, m, result);
-  Leave(*t);
+  if (from_callback) [[unlikely]]
+    LeaveCallback(*t);
+  else
+    Leave(*t);
   return result;
 }
 

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-# dlsym: for who looks functions up.
-WRAPPED = r"P?MPI_|p?nccl[A-Z]|(__)?cuda[A-Z]|cu[A-Z]|InitializeInjectionNvtx2$|ddbg_|dlsym$|_ZN4(gloo|c10d)"
+# dlsym: for who looks functions up; dlopen: for plug-ins that bind past a preload.
+WRAPPED = r"P?MPI_|mpi_pcontrol_{0,2}$|p?nccl[A-Z]|(__)?cuda[A-Z]|cu[A-Z]|InitializeInjectionNvtx2$|ddbg_|dl(sym|open)$|_ZN4(gloo|c10d)"
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -68,6 +68,25 @@ static int between_groups(int rank, int size) {
   return sum;
 }
 
+// The same two groups under the same tag, again and again: each time another communicator, on which something else comes first.
+static int between_groups_again(int rank, int size) {
+  MPI_Comm half, inter, part;
+  int upper = rank >= size / 2, sum = 0;
+  MPI_Comm_split(MPI_COMM_WORLD, upper, rank, &half);
+  for (int turn = 0; turn < 4; ++turn) {
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, upper ? 0 : size / 2, 11, &inter);
+    if (turn % 2) MPI_Barrier(inter);
+    for (int again = 0; again < 2; ++again) {
+      MPI_Comm_split(inter, 0, rank, &part);
+      if (again) MPI_Barrier(part);
+      sum += use_and_free(&part);
+    }
+    sum += use_and_free(&inter);
+  }
+  MPI_Comm_free(&half);
+  return sum;
+}
+
 static int topologies(int size) {
   MPI_Comm ring, sub, shared;
   int dims[1] = {size}, periods[1] = {1}, remain[1] = {1}, out = 1, in[2];
@@ -85,7 +104,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int round = 0; round < 3; ++round) {
     sum += split_rows_and_columns(rank) + duplicate() + from_groups(rank, size);
-    sum += between_groups(rank, size) + topologies(size);
+    sum += between_groups(rank, size) + between_groups_again(rank, size) + topologies(size);
   }
   sum += use(MPI_COMM_SELF);
   printf("rank %d: %d\n", rank, sum);
