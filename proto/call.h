@@ -162,6 +162,7 @@ enum class Role : uint8_t {
   RecvType,
   RecvSource,
   RecvTag,  // the receive side of a call with two
+  Displs,   // array of displacements, one a member; of a rooted call the root's alone means something
   Request,
   RequestCount,
   Requests,

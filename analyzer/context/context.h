@@ -86,6 +86,11 @@ std::vector<Finding> FindExceptions(Context& context);
 std::vector<Finding> FindProcessEnds(Context& context);
 std::vector<Finding> FindMismatches(Context& context);
 std::vector<Finding> FindConcurrentCollectives(Context& context);
+std::vector<Finding> FindMessageMismatches(Context& context);
+std::vector<Finding> FindRequestLeaks(Context& context);
+std::vector<Finding> FindTagOverflow(Context& context);
+std::vector<Finding> FindDisplacements(Context& context);
+std::vector<Finding> FindGroupOrder(Context& context);
 std::vector<Finding> FindWaits(Context& context);         // missing ranks, cycles, stalls
 std::vector<Finding> FindDeviceStalls(Context& context);  // entered everywhere, done nowhere
 std::vector<Finding> FindNcclInit(Context& context);

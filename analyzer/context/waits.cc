@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/context/group_creation.h"
 #include "analyzer/context/stream_waits.h"
 #include "analyzer/model/call_fields.h"
 
@@ -80,7 +81,7 @@ class Builder {
 
   void AddCollective(size_t process, size_t index, WaitNode* node) {
     const Call& call = context_.call(process, index);
-    if (call.info().shape == CallShape::CreateGroup) return;
+    if (call.info().shape == CallShape::CreateGroup) return AddGroupCreation(process, index, node);
     const CommGroup* group = context_.matching.Group(UidOf(context_.process(process), call));
     if (!group) return;
     for (const Member& member : group->members)
@@ -89,6 +90,14 @@ class Builder {
             {member.process, context_.rank(member.process), WaitKind::kCollective, group->uid, call.seq, index});
     AddUntraced(context_.process(process), call, *group, index, node);
     node->met = node->met || (node->edges.empty() && group->members.size() > 1);
+  }
+
+  // Nothing counts it but the members' own calls of the same group.
+  void AddGroupCreation(size_t process, size_t index, WaitNode* node) {
+    for (size_t member : MembersNotCome(context_, process, index))
+      if (node->edges.size() < most_edges_)
+        node->edges.push_back({member, context_.rank(member), WaitKind::kGroup,
+                               UidOf(context_.process(process), context_.call(process, index)), 0, index});
   }
 
   // Before the hang was ended, if it was. What was recorded after a gap proves that the member went on: the gap is a

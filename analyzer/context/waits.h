@@ -16,6 +16,7 @@ enum class WaitKind {
   kCollective,
   kSend,
   kReceive,
+  kGroup,   // for members of a group that is made into a communicator
   kStream,  // for another stream, where something comes first
   kDevice,  // the program waits for a stream of its own
 };

@@ -28,7 +28,9 @@ std::string ClassOf(const std::string& name, uint64_t size) {
   return std::string(kind) + std::to_string(size);
 }
 
-Amount Make(const Process& process, uint64_t count, uint32_t dtype) {
+}  // namespace
+
+Amount AmountOf(const Process& process, uint64_t count, uint32_t dtype) {
   Amount amount;
   auto found = process.dtypes.find(dtype);
   if (found == process.dtypes.end()) return amount;
@@ -42,8 +44,6 @@ Amount Make(const Process& process, uint64_t count, uint32_t dtype) {
   if (!type.base.empty()) amount.base = ClassOf(type.base, type.elements ? type.size / type.elements : type.size);
   return amount;
 }
-
-}  // namespace
 
 bool Amount::Matches(const Amount& other) const {
   if (bytes != other.bytes) return false;
@@ -62,17 +62,17 @@ Amount AmountOf(const Process& process, const Call& call, bool is_root) {
     case CallShape::Reduce:
     case CallShape::Allreduce:
     case CallShape::Same:
-    case CallShape::SameRoot: return Make(process, call.count, call.dtype);
+    case CallShape::SameRoot: return AmountOf(process, call.count, call.dtype);
     case CallShape::Gather:
-      if (!in_place) return Make(process, call.count, call.dtype);
-      return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
+      if (!in_place) return AmountOf(process, call.count, call.dtype);
+      return call.info().has_request ? Amount{} : AmountOf(process, receive.count, receive.dtype);
     case CallShape::Scatter:
-      if (is_root) return Make(process, call.count, call.dtype);
-      return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
+      if (is_root) return AmountOf(process, call.count, call.dtype);
+      return call.info().has_request ? Amount{} : AmountOf(process, receive.count, receive.dtype);
     case CallShape::Allgather:
     case CallShape::Alltoall:
-      if (!in_place) return Make(process, call.count, call.dtype);
-      return call.info().has_request ? Amount{} : Make(process, receive.count, receive.dtype);
+      if (!in_place) return AmountOf(process, call.count, call.dtype);
+      return call.info().has_request ? Amount{} : AmountOf(process, receive.count, receive.dtype);
     default: return {};
   }
 }

@@ -22,6 +22,8 @@ struct Amount {
   bool Matches(const Amount& other) const;
 };
 
+// Of `dtype`, so many.
+Amount AmountOf(const Process& process, uint64_t count, uint32_t dtype);
 // The side of a call that the standard requires to agree; unknown where it is not significant (a receive side on a
 // non-root, in place, sizes that vary by design).
 Amount AmountOf(const Process& process, const Call& call, bool is_root);

@@ -43,6 +43,7 @@ void ProcessLoader::AddDefinition(const proto::Definition& definition) {
     case proto::Definition::kWorld:
       process_.mpi_rank = definition.world().rank();
       process_.mpi_size = definition.world().size();
+      process_.tag_ub = definition.world().tag_ub();
       return;
     case proto::Definition::kCommunicatorFreed:
       process_.comms[definition.communicator_freed().id()].freed = true;

@@ -19,6 +19,7 @@ constexpr Kind kKinds[] = {
     {"collective_mismatch", kControlFlow},
     {"concurrent_collectives", kControlFlow},
     {"early_exit", kControlFlow},
+    {"message_truncated", kControlFlow},
     {"missing_collective", kControlFlow},
     {"order_inversion", kControlFlow},
     {"p2p_deadlock", kControlFlow},
@@ -35,6 +36,7 @@ constexpr Kind kKinds[] = {
 
     {"buffer_modified", kState},
     {"comm_leak", kState},
+    {"displacement_overflow", kState},
     {"duplicate_data", kState},
     {"nan_onset", kState},
     {"per_thread_stream", kState},
@@ -42,6 +44,7 @@ constexpr Kind kKinds[] = {
     {"replica_divergence", kState},
     {"request_leak", kState},
     {"stale_weights", kState},
+    {"tag_overflow", kState},
 
     {"async_error", kInfrastructure},
     {"call_error", kInfrastructure},

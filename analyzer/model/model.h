@@ -195,6 +195,7 @@ struct Process {
   std::vector<std::string> call_names;  // of the trace
   // as the libraries say
   int32_t mpi_rank = -1, mpi_size = -1;
+  int32_t tag_ub = 0;  // the largest tag that its MPI allows; 0: not known
   std::string mpi_abi, mpi_version, mpi_path;
   int32_t nccl_rank = -1, nccl_size = -1;  // of its first communicator, where nobody else gave a rank
   std::vector<Library> libraries;          // but MPI's

@@ -26,13 +26,32 @@ namespace ddbg::analyzer {
 namespace {
 
 using Rule = std::vector<Finding> (*)(Context&);
-constexpr Rule kRules[] = {FindStartUp,       FindNcclInit,      FindProcessEnds,
-                           FindMismatches,    FindNcclMessages,  FindNcclErrors,
-                           FindWaits,         FindDeviceStalls,  FindUnmatched,
-                           FindStreamMisuse,  FindCommLeaks,     FindStaleWeights,
-                           FindDuplicateData, FindLeftChildren,  FindFrozen,
-                           FindThrottled,     FindCpuContention, FindIoStalls,
-                           FindClockSteps,    FindExceptions,    FindConcurrentCollectives};
+constexpr Rule kRules[] = {FindStartUp,
+                           FindNcclInit,
+                           FindProcessEnds,
+                           FindMismatches,
+                           FindNcclMessages,
+                           FindNcclErrors,
+                           FindWaits,
+                           FindDeviceStalls,
+                           FindUnmatched,
+                           FindStreamMisuse,
+                           FindCommLeaks,
+                           FindStaleWeights,
+                           FindDuplicateData,
+                           FindLeftChildren,
+                           FindFrozen,
+                           FindThrottled,
+                           FindCpuContention,
+                           FindIoStalls,
+                           FindClockSteps,
+                           FindExceptions,
+                           FindConcurrentCollectives,
+                           FindMessageMismatches,
+                           FindRequestLeaks,
+                           FindTagOverflow,
+                           FindDisplacements,
+                           FindGroupOrder};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.

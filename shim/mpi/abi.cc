@@ -29,6 +29,7 @@ void ResolveFunctions() {
   DDBG_RESOLVE(Comm_remote_size);
   DDBG_RESOLVE(Comm_group);
   DDBG_RESOLVE(Comm_remote_group);
+  DDBG_RESOLVE(Comm_get_attr);
   DDBG_RESOLVE(Comm_get_name);
   DDBG_RESOLVE(Group_size);
   DDBG_RESOLVE(Group_translate_ranks);
@@ -71,6 +72,7 @@ Abi OpenMpi() {
   abi.any_source = DDBG_OMPI_ANY_SOURCE, abi.any_tag = DDBG_OMPI_ANY_TAG, abi.proc_null = DDBG_OMPI_PROC_NULL;
   abi.root = DDBG_OMPI_ROOT, abi.undefined = DDBG_OMPI_UNDEFINED;
   abi.lock_exclusive = DDBG_OMPI_LOCK_EXCLUSIVE;
+  abi.tag_ub_key = DDBG_OMPI_TAG_UB;
   abi.status_bytes = DDBG_OMPI_STATUS_BYTES;
   abi.source_offset = DDBG_OMPI_SOURCE_OFFSET, abi.tag_offset = DDBG_OMPI_TAG_OFFSET;
   return abi;
@@ -89,6 +91,7 @@ Abi Mpich() {
   abi.any_source = DDBG_MPICH_ANY_SOURCE, abi.any_tag = DDBG_MPICH_ANY_TAG, abi.proc_null = DDBG_MPICH_PROC_NULL;
   abi.root = DDBG_MPICH_ROOT, abi.undefined = DDBG_MPICH_UNDEFINED;
   abi.lock_exclusive = DDBG_MPICH_LOCK_EXCLUSIVE;
+  abi.tag_ub_key = DDBG_MPICH_TAG_UB;
   abi.status_bytes = DDBG_MPICH_STATUS_BYTES;
   abi.source_offset = DDBG_MPICH_SOURCE_OFFSET, abi.tag_offset = DDBG_MPICH_TAG_OFFSET;
   return abi;

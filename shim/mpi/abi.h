@@ -20,6 +20,7 @@ struct Abi {
   Word in_place = 0, status_ignore = 0, statuses_ignore = 0;
   int32_t any_source = 0, proc_null = 0, root = 0, any_tag = 0, undefined = 0;
   int32_t lock_exclusive = 0;
+  int32_t tag_ub_key = -1;  // of the attribute MPI_TAG_UB; -1: not known
   uint32_t status_bytes = 0, source_offset = 0, tag_offset = 0;
 
   Word Handle(Word word) const { return narrow_handles ? static_cast<Word>(static_cast<uint32_t>(word)) : word; }
@@ -47,6 +48,7 @@ struct Functions {
   Word (*Comm_remote_size)(Word comm, Word size);
   Word (*Comm_group)(Word comm, Word group);
   Word (*Comm_remote_group)(Word comm, Word group);
+  Word (*Comm_get_attr)(Word comm, Word key, Word value, Word found);
   Word (*Comm_get_name)(Word comm, Word name, Word length);
   Word (*Group_size)(Word group, Word size);
   Word (*Group_translate_ranks)(Word group1, Word n, Word ranks1, Word group2, Word ranks2);

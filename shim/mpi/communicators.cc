@@ -142,6 +142,7 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
 
 void Register(ThreadState& t, Word handle, Description* d, const Creation& creation) {
   d->comm.id = NextId(IdKind::kCommunicator);
+  d->comm.entries = d->remote_size ? d->remote_size : d->comm.size;
   uint64_t key = static_cast<uint64_t>(handle);
   g_tables->comms.Remove(key);
   g_tables->comms.Insert(key, d->comm);
@@ -231,6 +232,20 @@ uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const 
   }
   d.comm.uid = Mix(MixText(Mix(parent, creation.index), creation.kind), members);
   Register(t, handle, &d, creation);
+  return d.comm.id;
+}
+
+uint32_t AddGroup(ThreadState& t, Word group, const Comm* parent) noexcept {
+  Description d;
+  d.members = WorldRanks(group);
+  if (d.members.empty()) return 0;
+  d.comm.id = NextId(IdKind::kCommunicator);
+  d.comm.size = static_cast<uint32_t>(d.members.size());
+  d.comm.rank = -1;
+  Creation creation;
+  creation.parent = parent;
+  creation.kind = "group";
+  Write(t, d, creation);
   return d.comm.id;
 }
 

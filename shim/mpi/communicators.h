@@ -26,6 +26,9 @@ void AddWorldAndSelf(ThreadState& t) noexcept;
 // A window, a file or a persistent collective, under its handle: members are the parent's, sequence numbers its own.
 // `kind` is "window", "file" or "persistent". Returns its id, 0 if there is no room.
 uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const char* name) noexcept;
+// Whom a communicator over a group is made of, before it is there: a definition of the kind "group", without a uid.
+// Returns its id; 0: nobody can be named.
+uint32_t AddGroup(ThreadState& t, Word group, const Comm* parent) noexcept;
 void RemoveCommunicator(ThreadState& t, Word handle) noexcept;
 // After MPI_Comm_set_name: a definition that carries the name alone.
 void NameCommunicator(ThreadState& t, Word handle, const char* name) noexcept;

@@ -101,6 +101,15 @@ void WriteLibrary(ThreadState& t) {
   PushDefinition(t, bytes);
 }
 
+// 0: not known.
+int32_t TagUpperBound() {
+  int* bound = nullptr;
+  int found = 0;
+  if (g_abi.tag_ub_key < 0 || !g_tables->has_world || !g_mpi.Comm_get_attr) return 0;
+  if (g_mpi.Comm_get_attr(g_abi.comm_world, g_abi.tag_ub_key, Address(&bound), Address(&found))) return 0;
+  return found && bound ? *bound : 0;
+}
+
 void WriteWorld(ThreadState& t, int thread_level) {
   int rank = -1, size = -1;
   if (g_tables->has_world) {
@@ -118,6 +127,7 @@ void WriteWorld(ThreadState& t, int thread_level) {
     world.add_sint32(1, rank);
     world.add_sint32(2, size);
     world.add_sint32(3, thread_level);
+    world.add_sint32(4, TagUpperBound());
   }
   PushDefinition(t, bytes);
 }

@@ -14,6 +14,7 @@
 #include "shim/mpi/callback.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
+#include "shim/mpi/displacements.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/requests.h"
 #include "shim/recorder/recorder.h"
@@ -139,6 +140,18 @@ template <MpiCall kCall>
     r.aux = RecvSide::Pack(Count<kCall, Role::RecvCount>(m), TypeId(g_abi.Handle(Arg<kCall, Role::RecvType>(m))));
 }
 
+// The first one that has overflowed: its value in `tag`, and its index in `aux` where nothing else is.
+template <MpiCall kCall>
+inline void CheckDisplacements(Record& r, const Moment& m) {
+  auto displacements = reinterpret_cast<const int32_t*>(Arg<kCall, Role::Displs>(m));
+  if (!m.comm || m.comm->entries == 0 || !displacements) return;
+  if (Has<kCall>(Role::Root) && r.peer != m.comm->rank) return;
+  int32_t index = FirstOverflow(displacements, m.comm->entries);
+  if (index < 0) return;
+  r.tag = displacements[index];
+  if constexpr (!Has<kCall>(Role::RecvCount)) r.aux = static_cast<uint64_t>(index);
+}
+
 // Where the outcome must be read but the caller ignores it, ours is passed instead.
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void OwnStatus(Moment& m) {
@@ -226,6 +239,7 @@ template <MpiCall kCall>
 [[gnu::always_inline]] inline void BeforeAttached(ThreadState& t, Record& r, Moment& m) {
   constexpr CallKind kind = kInfo<kCall>.kind;
   FillArguments<kCall>(r, m);
+  if constexpr (Has<kCall>(Role::Displs) && !kLarge<kCall>) CheckDisplacements<kCall>(r, m);
   if constexpr (kind == CallKind::Recv || kind == CallKind::Probe) BeforeReceive<kCall>(r, m);
   if constexpr (kind == CallKind::Sendrecv) BeforeSendrecv<kCall>(r, t.slot->in_flight.half[1], m);
   if constexpr (kind == CallKind::Wait || kind == CallKind::Test) BeforeCompletion<kCall>(t, r, m);
@@ -243,6 +257,9 @@ template <MpiCall kCall>
     if (g_tables->group_session == g_abi.ReadHandle(reinterpret_cast<void*>(m.args[0]))) ReleaseWorldGroup();
   if constexpr (kind == CallKind::TypeFree)
     m.handle = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::TypeHandle>(m)));
+  // Which ranks must come is told while it waits for them.
+  if constexpr (kInfo<kCall>.shape == CallShape::CreateGroup && Has<kCall>(Role::Group))
+    r.aux = AddGroup(t, g_abi.Handle(Arg<kCall, Role::Group>(m)), m.comm);
   if constexpr (kMakesComm<kCall>)
     if (m.comm && kInfo<kCall>.shape != CallShape::CreateGroup)
       m.creation_index = std::atomic_ref(m.comm->next_creation).fetch_add(1, std::memory_order_relaxed);

@@ -89,6 +89,7 @@ void SetCommit(Process* process, const std::string& text) { process->git_commit 
 void SetHost(Process* process, const std::string& text) { process->host = text; }
 void SetLocalRank(Process* process, const std::string& text) { process->local_rank = std::stoi(text); }
 void Lose(Process* process, const std::string& text) { process->lost.assign(1, std::stoull(text)); }
+void SetTagBound(Process* process, const std::string& text) { process->tag_ub = std::stoi(text); }
 void Damage(Process* process, const std::string& text) { process->damage.push_back(text); }
 
 bool Hide(LogJob* job, const std::string& text) {
@@ -120,6 +121,7 @@ std::vector<LogLine> StartLines(LogJob* job) {
       {"commit ", by_process(SetCommit)},
       {"env ", by_process(AddVariable)},
       {"told ", by_process(AddSource)},
+      {"tag_ub ", by_process(SetTagBound)},
       {"lost ", by_process(Lose)},
       {"damage ", by_process(Damage)},
       {"unseen ", [=](const auto& rest) { return Hide(job, rest); }},

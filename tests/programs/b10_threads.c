@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "arguments.h"
 
@@ -11,13 +12,17 @@ struct Work {
   int thread, count, rounds, wrong;
 };
 
+static pthread_barrier_t both_are_here;
+
 static void* work(void* argument) {
   struct Work* w = argument;
   double in[128], out[128];
   int size = 1;
   MPI_Comm_size(w->comm, &size);
   for (int i = 0; i < w->count; ++i) in[i] = w->thread + 1;
+  pthread_barrier_wait(&both_are_here);
   for (int round = 0; round < w->rounds; ++round) {
+    usleep(100);
     MPI_Allreduce(in, out, w->count, MPI_DOUBLE, MPI_SUM, w->comm);  // mark: reduce
     w->wrong += out[0] != size * (w->thread + 1);
   }
@@ -36,6 +41,7 @@ int main(int argc, char** argv) {
     if (HasFlag(argc, argv, "--sizes")) works[i].count = 64 << i;
     if (HasFlag(argc, argv, "--healthy")) MPI_Comm_dup(MPI_COMM_WORLD, &works[i].comm);
   }
+  pthread_barrier_init(&both_are_here, NULL, 2);
   for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, work, &works[i]);
   for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
   printf("rank %d: %d and %d results are wrong\n", rank, works[0].wrong, works[1].wrong);

@@ -7,7 +7,7 @@
 
 #include "arguments.h"
 
-static const double kLimit = 1.02, kStep = 0.05;
+static const double kLimit = 1.035, kStep = 0.05;
 
 static void do_step(double* residual) {
   double own = *residual;
