@@ -3,9 +3,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 
 #include "tests/unit/collector_process.h"
 #include "tests/unit/decoded_trace.h"
@@ -212,12 +214,19 @@ TEST_F(CollectorFiles, OfAFullDiskDoNotMakeTheCollectorGrow) {
   disk.Fill();
   process.Publish(0, kBulkLane, 16'000);
   // Modules packets take no space in the ring, so nothing but the collector's own limit holds them up.
-  proto::Chunk chunk;
-  chunk.add_packet()->mutable_modules()->add_module()->set_path(std::string(1 << 20, 'p'));
-  std::string bytes = chunk.SerializeAsString();
+  // A KiB of each does not compress, so that what the collector has at once is more than what is left of a file's last
+  // page, which a full disk still takes.
+  std::mt19937 random(1);
+  auto frame = [&] {
+    std::string path(1 << 20, 'p');
+    std::generate_n(path.begin(), 1024, [&] { return static_cast<char>('0' + random() % 64); });
+    proto::Chunk chunk;
+    chunk.add_packet()->mutable_modules()->add_module()->set_path(path);
+    return chunk.SerializeAsString();
+  };
   pid_t sender = fork();
   if (sender == 0) {
-    for (int i = 0; i < 64; ++i) process.SendFrame(bytes);
+    for (int i = 0; i < 64; ++i) process.SendFrame(frame());
     _exit(0);
   }
   auto rss_pages = [&] {
