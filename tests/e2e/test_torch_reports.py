@@ -22,9 +22,12 @@ class Reports:
     def start_by_store(self, ranks, *words):
         self.start(ranks, *words, "store=%s" % (self.bench.folder / "store"))
 
-    def verdict_when(self, kind, culprits=1):
-        """Of the running job, once so many are named; then it is ended. While only two of three are there it is one against one."""
-        verdict = self.bench.diagnose_until(kind, holds=lambda verdict: len(verdict["culprit_ranks"]) == culprits)
+    def verdict_when(self, kind, culprits=1, lines=()):
+        """Of the running job, once so many are named and these lines; then it is ended. While only two of three are there it is
+        one against one."""
+        def holds(verdict):
+            return len(verdict["culprit_ranks"]) == culprits and all(line(mark) in verdict["summary"] for mark in lines)
+        verdict = self.bench.diagnose_until(kind, holds=holds, deadline_s=120)
         self.ranks.stop(self.jobs)
         return verdict
 
@@ -188,10 +191,9 @@ def test_ranks_of_their_own_meet_b36(bookworm):
 
 def test_a_file_that_one_rank_does_not_see_s01(bookworm):
     bookworm.start_by_store(3, "file-exists=%s" % (bookworm.bench.folder / "settings"))
-    verdict = bookworm.verdict_when("collective_mismatch")
+    verdict = bookworm.verdict_when("collective_mismatch", lines=("settings", "all"))
     assert_fault(verdict, "collective_mismatch", "control_flow_divergence", rank=2, call="gloo::barrier", expected="gloo::broadcast")
     assert verdict["culprit_ranks"] == [2], shown(verdict)
-    assert line("settings") in verdict["summary"] and line("all") in verdict["summary"], shown(verdict)
 
 
 def test_a_file_that_all_ranks_see_s01(bookworm):
