@@ -91,6 +91,7 @@ std::vector<Finding> FindRequestLeaks(Context& context);
 std::vector<Finding> FindTagOverflow(Context& context);
 std::vector<Finding> FindDisplacements(Context& context);
 std::vector<Finding> FindGroupOrder(Context& context);
+std::vector<Finding> FindModifiedBuffers(Context& context);
 std::vector<Finding> FindWaits(Context& context);         // missing ranks, cycles, stalls
 std::vector<Finding> FindDeviceStalls(Context& context);  // entered everywhere, done nowhere
 std::vector<Finding> FindNcclInit(Context& context);

@@ -51,7 +51,8 @@ constexpr Rule kRules[] = {FindStartUp,
                            FindRequestLeaks,
                            FindTagOverflow,
                            FindDisplacements,
-                           FindGroupOrder};
+                           FindGroupOrder,
+                           FindModifiedBuffers};
 
 // What cannot be undone by waiting longer. Among these the earliest is the first bad event, whatever proves it: a rank
 // that dies of a mismatch comes after it, and so does the watchdog or the user that kills a hung rank.

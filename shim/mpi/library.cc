@@ -12,6 +12,7 @@
 #include "shim/interpose/definitions.h"
 #include "shim/interpose/library_copies.h"
 #include "shim/interpose/real_function.h"
+#include "shim/mpi/buffers.h"
 #include "shim/mpi/caller.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
@@ -165,6 +166,7 @@ void WriteToolBeforeUs(ThreadState& t) {
 }
 
 void Fill(ThreadState& t, int thread_level, Word session) {
+  PrepareBufferChecks();
   WriteToolBeforeUs(t);
   AddWorld(t, thread_level, session);
   AddPredefinedTypes(t);

@@ -11,6 +11,7 @@
 #include "proto/operations.h"
 #include "shim/interpose/real_function.h"
 #include "shim/interpose/roles.h"
+#include "shim/mpi/buffers.h"
 #include "shim/mpi/callback.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
@@ -252,7 +253,10 @@ template <MpiCall kCall>
   if constexpr (kind == CallKind::PartReady || kind == CallKind::PartArrived || kind == CallKind::RequestStatus ||
                 kind == CallKind::GrequestComplete)
     BeforeAsking<kCall>(r, m);
-  if constexpr (kind == CallKind::Finalize) ReleaseWorldGroup();
+  if constexpr (kind == CallKind::Finalize) {
+    if (g_checks_buffers.load(std::memory_order_relaxed)) CheckAllBuffers(t);
+    ReleaseWorldGroup();
+  }
   if constexpr (kind == CallKind::SessionFinalize)
     if (g_tables->group_session == g_abi.ReadHandle(reinterpret_cast<void*>(m.args[0]))) ReleaseWorldGroup();
   if constexpr (kind == CallKind::TypeFree)
@@ -408,6 +412,12 @@ inline void CompleteOne(Record& r, Word handle, const Pending& pending, const vo
   Forget(handle, pending);
 }
 
+// The operation is over: what its buffer was given for may be looked at (buffers.h).
+inline void CheckBufferOf(ThreadState& t, uint64_t operation) {
+  if (g_checks_buffers.load(std::memory_order_relaxed)) [[unlikely]]
+    CheckBuffer(t, operation);
+}
+
 inline const void* StatusAt(Word statuses, int index) {
   if (statuses == g_abi.statuses_ignore) return nullptr;
   return reinterpret_cast<const char*>(statuses) + static_cast<size_t>(index) * g_abi.status_bytes;
@@ -437,7 +447,7 @@ inline bool AfterCompletion(ThreadState& t, Record& r, Moment& m) {
       return true;
     }
     if (m.pending.operation)
-      CompleteOne(r, m.handle, m.pending, StatusOf<kCall>(m));
+      CompleteOne(r, m.handle, m.pending, StatusOf<kCall>(m)), CheckBufferOf(t, r.aux);
     else
       r.flags |= kFlagNothingDone;
   } else if constexpr (shape == CallShape::Any) {
@@ -448,7 +458,7 @@ inline bool AfterCompletion(ThreadState& t, Record& r, Moment& m) {
       return true;
     }
     if (ended && m.all.pending[index].operation)
-      CompleteOne(r, m.all.handles[index], m.all.pending[index], StatusOf<kCall>(m));
+      CompleteOne(r, m.all.handles[index], m.all.pending[index], StatusOf<kCall>(m)), CheckBufferOf(t, r.aux);
     else
       r.flags |= kFlagNothingDone;
   } else if constexpr (poll) {
@@ -476,6 +486,7 @@ inline void PushCompletions(ThreadState& t, const Record& by, Moment& m, bool fa
       if (i < 0 || i >= m.all.count || !m.all.pending[i].operation) continue;
       PushCompletion(t, by, m.all.pending[i], StatusAt(statuses, k));
       Forget(m.all.handles[i], m.all.pending[i]);
+      CheckBufferOf(t, m.all.pending[i].operation);
     }
   } else {
     const void* requests = reinterpret_cast<const void*>(Arg<kCall, Role::Requests>(m));
@@ -485,6 +496,7 @@ inline void PushCompletions(ThreadState& t, const Record& by, Moment& m, bool fa
       if (failed && g_abi.ReadHandle(requests, i) == m.all.handles[i]) continue;
       PushCompletion(t, by, m.all.pending[i], StatusAt(statuses, i));
       Forget(m.all.handles[i], m.all.pending[i]);
+      CheckBufferOf(t, m.all.pending[i].operation);
     }
   }
 }
@@ -590,9 +602,14 @@ template <MpiCall kCall>
   else if constexpr (Has<kCall>(Role::Request) && kind != CallKind::Wait && kind != CallKind::Test &&
                      kind != CallKind::Start && kind != CallKind::RequestFree && kind != CallKind::Cancel)
     PostRequest(t, g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Request>(m))), PendingOf<kCall>(r));
+  if constexpr (kind == CallKind::Send && Has<kCall>(Role::Request) && kInfo<kCall>.shape != CallShape::Buffered)
+    if (g_checks_buffers.load(std::memory_order_relaxed)) [[unlikely]]
+      WatchBuffer(r.flags & kFlagCompletedAtPost ? 0 : r.aux, reinterpret_cast<void*>(m.args[0]), r.count,
+                  g_abi.Handle(Arg<kCall, Role::Type>(m)));
   if constexpr (kind == CallKind::Mrecv) g_tables->messages.Remove(static_cast<uint64_t>(m.handle));
   if constexpr (kind == CallKind::RequestFree) {
     r.flags |= kFlagFreed;
+    if (g_checks_buffers.load(std::memory_order_relaxed)) ForgetBuffer(m.pending.operation);
     if (m.pending.collective) RemoveCommunicator(t, m.handle);
     if (m.pending.operation || m.pending.persistent) g_tables->requests.Remove(static_cast<uint64_t>(m.handle));
   }

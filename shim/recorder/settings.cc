@@ -92,6 +92,8 @@ bool IsSwitchedOff() {
 
 bool WantsCudaDriver() { return IsOn(getenv("DDBG_CUDA_DRIVER")); }
 
+bool WantsBufferChecks() { return IsOn(getenv("DDBG_CHECK_BUFFERS")); }
+
 bool WantsPython() {
   const char* value = getenv("DDBG_PYTHON");
   return !value || !*value || !IsOff(value);

@@ -38,6 +38,9 @@ bool WantsCudaDriver();
 // Not DDBG_PYTHON=0? The same.
 bool WantsPython();
 
+// DDBG_CHECK_BUFFERS=1? The same.
+bool WantsBufferChecks();
+
 // DDBG_NCCL_PLUGIN. Asked before there are settings, too.
 PluginMode ReadPluginMode();
 

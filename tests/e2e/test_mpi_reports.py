@@ -169,8 +169,21 @@ def test_sends_that_nobody_completes_b24(bench, build, mpi):
     assert_at(verdict, "main", "b24_overwritten.c", "isend")
 
 
-def test_sends_that_are_completed_b24(bench, build, mpi):
-    run_healthy(bench, mpi, 2, [build(mpi, "b24_overwritten.c"), "--healthy"])
+def test_a_buffer_that_is_written_to_is_told_b24(bench, build, mpi):
+    verdict = verdict_of_ended(bench, mpi, 2, [build(mpi, "b24_overwritten.c")], code=0, DDBG_CHECK_BUFFERS=1)
+    kinds = [finding["kind"] for finding in verdict["findings"]]
+    assert sorted(kinds) == ["buffer_modified", "request_leak"], shown(verdict)
+    modified = verdict["findings"][kinds.index("buffer_modified")]
+    assert modified["culprit_ranks"] == [0, 1] and modified["first_bad_event"]["call"] == "MPI_Isend", shown(verdict)
+    assert "b24_overwritten.c:%d" % line_of("b24_overwritten.c", "isend") in modified["summary"], shown(verdict)
+    assert any("rank 0: 20 of its sends" in sentence for sentence in modified["evidence"]), shown(verdict)
+
+
+@pytest.mark.parametrize("checks", [0, 1])
+def test_sends_that_are_completed_b24(bench, build, mpi, checks):
+    job = bench.mpirun(mpi, 2, [build(mpi, "b24_overwritten.c"), "--healthy"], DDBG_CHECK_BUFFERS=checks)
+    assert job.wait() == 0, job.stderr
+    assert_healthy(bench.diagnose())
 
 
 # S13, Trilinos#15380: a tag that rises
