@@ -112,6 +112,17 @@ template <MpiCall kCall>
     r.aux = static_cast<uint64_t>(Arg<kCall, Role::Offset>(m));
 }
 
+// Nothing is known of handles, nor of which negative rank means what.
+template <MpiCall kCall>
+inline void FillWithoutFamily(Record& r, const Moment& m) {
+  FillNumbers<kCall>(r, m);
+  auto rank = [&](Word word) { r.peer = static_cast<int32_t>(word) >= 0 ? static_cast<int32_t>(word) : kNoPeer; };
+  if constexpr (Has<kCall>(Role::Root)) rank(Arg<kCall, Role::Root>(m));
+  if constexpr (Has<kCall>(Role::Dest)) rank(Arg<kCall, Role::Dest>(m));
+  if constexpr (Has<kCall>(Role::Source)) rank(Arg<kCall, Role::Source>(m));
+  if constexpr (Has<kCall>(Role::Tag)) r.tag = static_cast<int32_t>(Arg<kCall, Role::Tag>(m));
+}
+
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void FillArguments(Record& r, Moment& m) {
   constexpr CallKind kind = kInfo<kCall>.kind;
@@ -271,7 +282,7 @@ template <MpiCall kCall>
   if (m.attached) [[likely]]
     BeforeAttached<kCall>(t, r, m);
   else
-    FillNumbers<kCall>(r, m);
+    FillWithoutFamily<kCall>(r, m);
   if constexpr (kind == CallKind::Abort) NoteAbort();
   OpenCall(t, kind == CallKind::Sendrecv ? 2 : 1);
 }
