@@ -23,7 +23,7 @@ def events_of(bench):
         assert job.wait() == 0, job.stderr
         bench.stop_collectors()
         info = json.loads(bench.ddbg("info", "latest", "--json").stdout)
-        return [event for event in bench.events() if event["kind"] != "completion"], info
+        return bench.events_with_stacks(), info
     return run
 
 
