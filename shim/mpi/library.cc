@@ -12,6 +12,7 @@
 #include "shim/interpose/real_function.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
+#include "shim/mpi/nested.h"
 #include "shim/mpi/pcontrol.h"
 
 namespace ddbg::shim::mpi {
@@ -221,6 +222,7 @@ void ForgetLibrary() noexcept {
   g_initialized.store(nullptr, std::memory_order_relaxed);
   g_finalized.store(nullptr, std::memory_order_relaxed);
   ForgetPcontrol();
+  ForgetCallers();
   for (auto& functions : g_real) {
     for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);
   }

@@ -14,6 +14,7 @@
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nested.h"
 #include "shim/mpi/requests.h"
 #include "shim/recorder/recorder.h"
 #include "shim/recorder/stacks.h"
@@ -663,14 +664,23 @@ template <class F, size_t... I>
 template <MpiCall kCall, class... W>
 [[gnu::noinline]] Word Traced(Word (*function)(W...), void* frame, W... words) {
   ThreadState* t = Enter(frame);
-  if (!t) return function(words...);
+  OuterCall outer;
+  if (!t) [[unlikely]] {
+    t = EnterNested(static_cast<void**>(frame), &outer);
+    if (!t) return function(words...);
+  }
   Word args[] = {words..., 0};
   Moment m;
   m.args = args;
   Before<kCall>(*t, m);
+  if (outer.guard) [[unlikely]]
+    t->slot->in_flight.half[0].flags |= kFlagNested;
   Word result = Apply(function, args, std::make_index_sequence<sizeof...(W)>());
   After<kCall>(*t, m, result);
-  Leave(*t);
+  if (outer.guard) [[unlikely]]
+    LeaveNested(*t, outer);
+  else
+    Leave(*t);
   return result;
 }
 
