@@ -119,7 +119,8 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
   std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
   d->remote_size = static_cast<uint32_t>(remote.size());
   uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
-  uint64_t index = creation.same_members ? parent + creation.index : 0;  // the local parents of a new one differ
+  uint64_t index =
+      creation.same_members || creation.foreign ? parent + creation.index : 0;  // the local parents of a new one differ
   return MixText(MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind), creation.text);
 }
 

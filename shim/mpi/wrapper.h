@@ -353,6 +353,7 @@ inline void AfterCreation(ThreadState& t, Record& r, Moment& m) {
   creation.kind = CreationKind<kCall>();
   creation.same_members = kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info ||
                           kCall == MpiCall::Comm_idup || kCall == MpiCall::Comm_idup_with_info;
+  creation.foreign = kInfo<kCall>.kind == CallKind::Spawn || kInfo<kCall>.kind == CallKind::Connect;
   creation.by_group = kInfo<kCall>.shape == CallShape::CreateGroup;
   if constexpr (Has<kCall>(Role::Tag)) creation.tag = r.tag;
   if constexpr (Has<kCall>(Role::TextTag))
