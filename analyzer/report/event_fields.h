@@ -224,6 +224,8 @@ void PutEvent(const Process& process, const Event& event, EventTexts* texts, Sin
   if (fields.ranks && !fields.root) sink->Number("own_rank", call.peer);
   if (IsNccl(call)) PutNccl(call, fields, sink);
   if (IsNccl(call) || IsCuda(call)) PutDevice(process, call, fields, texts, sink);
+  bool mpi = call.known() && call.info().api == Api::Mpi && call.info().kind != CallKind::RequestFree;
+  if (mpi && call.flags & kFlagNested) sink->True("nested");
   PutRequests(process, event, fields, sink);
   if (call.call == kCallLost) sink->Number("records", call.count);
   PutTimes(call, event, sink);

@@ -97,6 +97,25 @@ Abi Mpich() {
   return abi;
 }
 
+// Handles of predefined objects are small numbers, the same in every library.
+Abi Standard() {
+  Abi abi;
+  abi.family = Family::kStandard;
+  abi.name = "MPI standard";
+  abi.comm_world = DDBG_STANDARD_COMM_WORLD, abi.comm_self = DDBG_STANDARD_COMM_SELF;
+  abi.comm_null = DDBG_STANDARD_COMM_NULL;
+  abi.request_null = DDBG_STANDARD_REQUEST_NULL, abi.datatype_null = DDBG_STANDARD_DATATYPE_NULL;
+  abi.message_no_proc = DDBG_STANDARD_MESSAGE_NO_PROC;
+  abi.in_place = DDBG_STANDARD_IN_PLACE;
+  abi.status_ignore = abi.statuses_ignore = DDBG_STANDARD_STATUS_IGNORE;
+  abi.any_source = DDBG_STANDARD_ANY_SOURCE, abi.any_tag = DDBG_STANDARD_ANY_TAG;
+  abi.proc_null = DDBG_STANDARD_PROC_NULL, abi.root = DDBG_STANDARD_ROOT, abi.undefined = DDBG_STANDARD_UNDEFINED;
+  abi.lock_exclusive = DDBG_STANDARD_LOCK_EXCLUSIVE;
+  abi.status_bytes = DDBG_STANDARD_STATUS_BYTES;
+  abi.source_offset = DDBG_STANDARD_SOURCE_OFFSET, abi.tag_offset = DDBG_STANDARD_TAG_OFFSET;
+  return abi;
+}
+
 // Libraries of MPI 5's own ABI, which both have beside their native one, say so.
 bool IsStandardAbi() {
   int major = -1, minor = -1;
@@ -112,7 +131,7 @@ Family WhichFamily() {
     // MPI 2: MPICH before 3.0 and Open MPI before 1.7.
     return FindRealFunction("ompi_mpi_comm_world") ? Family::kOpenMpi : Family::kUnknown;
   }
-  if (IsStandardAbi()) return Family::kUnknown;
+  if (IsStandardAbi()) return Family::kStandard;
   if (strstr(text, "Open MPI") || strstr(text, "Spectrum MPI"))
     return g_mpi.Comm_f2c ? Family::kOpenMpi : Family::kUnknown;
   // The MPICH ABI Compatibility Initiative: MPICH 3.1, Intel MPI 5.0, Cray MPT 7.0, MVAPICH2 2.0, ParaStation MPI 5.0.
@@ -145,6 +164,10 @@ int32_t Abi::StatusTag(const void* status) const {
   return Tag(*reinterpret_cast<const int32_t*>(static_cast<const char*>(status) + tag_offset));
 }
 
+int32_t Abi::ThreadLevel(int level) const {
+  return family == Family::kStandard ? level / DDBG_STANDARD_THREAD_FUNNELED - (level > 2048) : level;
+}
+
 void DetectAbi() noexcept {
   g_abi = {};
   ResolveFunctions();
@@ -152,7 +175,7 @@ void DetectAbi() noexcept {
   switch (WhichFamily()) {
     case Family::kOpenMpi: g_abi = OpenMpi(); break;
     case Family::kMpich: g_abi = Mpich(); break;
-    case Family::kStandard:
+    case Family::kStandard: g_abi = Standard(); break;
     case Family::kUnknown: break;
   }
 }

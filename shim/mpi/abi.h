@@ -32,6 +32,7 @@ struct Abi {
   int32_t Tag(Word word) const;
   int32_t StatusSource(const void* status) const;
   int32_t StatusTag(const void* status) const;
+  int32_t ThreadLevel(int level) const;  // 0 to 3
 };
 
 extern Abi g_abi;  // family kUnknown until Detect

@@ -1,5 +1,6 @@
 /* The numbers of each MPI family's mpi.h that ddbg has to know, in C, so that tests/conformance/mpi_abi.c can hold them
-   against the headers where they are installed. Sources: mpi.h of Open MPI 4.1.4 and MPICH 4.0.2. */
+   against the headers where they are installed. Sources: mpi.h of Open MPI 4.1.4 and MPICH 4.0.2; of
+   the standard ABI MPI 5.0, appendix A, and mpi-abi-stubs. */
 #ifndef DDBG_SHIM_MPI_ABI_VALUES_H_
 #define DDBG_SHIM_MPI_ABI_VALUES_H_
 
@@ -34,5 +35,26 @@
 #define DDBG_MPICH_STATUS_BYTES 20
 #define DDBG_MPICH_SOURCE_OFFSET 8
 #define DDBG_MPICH_TAG_OFFSET 12
+
+#define DDBG_STANDARD_COMM_NULL 0x100
+#define DDBG_STANDARD_COMM_WORLD 0x101
+#define DDBG_STANDARD_COMM_SELF 0x102
+#define DDBG_STANDARD_MESSAGE_NO_PROC 0x129
+#define DDBG_STANDARD_REQUEST_NULL 0x180
+#define DDBG_STANDARD_DATATYPE_NULL 0x200
+#define DDBG_STANDARD_IN_PLACE 1
+#define DDBG_STANDARD_STATUS_IGNORE 0
+#define DDBG_STANDARD_ANY_SOURCE -1
+#define DDBG_STANDARD_ANY_TAG -2
+#define DDBG_STANDARD_PROC_NULL -3
+#define DDBG_STANDARD_ROOT -4
+#define DDBG_STANDARD_UNDEFINED -32766
+#define DDBG_STANDARD_LOCK_EXCLUSIVE 301
+#define DDBG_STANDARD_STATUS_BYTES 32
+#define DDBG_STANDARD_SOURCE_OFFSET 0
+#define DDBG_STANDARD_TAG_OFFSET 4
+#define DDBG_STANDARD_THREAD_FUNNELED 1024
+#define DDBG_STANDARD_LAST_PREDEFINED \
+  0xfff /* of handles: what is above is an object's address, or the library's choice */
 
 #endif

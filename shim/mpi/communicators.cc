@@ -132,12 +132,13 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
   std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
   d->remote_size = static_cast<uint32_t>(remote.size());
   uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
-  // Made of another one, it has that in common; of a new one the two sides have local parents that differ.
-  bool from_inter = creation.parent && IsInter(creation.parent_handle);
-  uint64_t index = from_inter ? parent + creation.index : 0;
+  // Made of another one, it has that in common, and one that joins another world is known by this side alone; of a new
+  // one the two sides have local parents that differ.
+  bool by_parent = creation.foreign || (creation.parent && IsInter(creation.parent_handle));
+  uint64_t index = by_parent ? parent + creation.index : 0;
   uint64_t uid =
       MixText(MixText(Mix(Mix(sum, static_cast<uint32_t>(creation.tag)), index), creation.kind), creation.text);
-  return from_inter ? uid : CountedUid(uid);
+  return by_parent ? uid : CountedUid(uid);
 }
 
 void Register(ThreadState& t, Word handle, Description* d, const Creation& creation) {

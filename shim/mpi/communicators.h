@@ -14,6 +14,7 @@ struct Creation {
   int32_t color = 0, key = 0, tag = 0;
   bool same_members = false;  // dup and idup: members are the parent's; the new handle may not be usable yet
   bool by_group = false;      // Comm_create_group: not collective over the parent
+  bool foreign = false;       // joins this world and another: the other side derives an identity of its own
   const char* text = "";      // the tag of Comm_create_from_group
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/mpi/abi_values.h"
 #include "shim/recorder/ids.h"
 
 namespace ddbg::shim::mpi {
@@ -150,6 +151,15 @@ void AddPredefinedTypes(ThreadState& t) noexcept {
     for (uint32_t handle : kMpichTypes) AddPredefined(t, static_cast<Word>(handle));
   if (g_abi.family == Family::kOpenMpi && g_mpi.Type_f2c)
     for (int i = 1; i < kOpenMpiTypes; ++i) AddPredefined(t, g_mpi.Type_f2c(i));
+}
+
+uint32_t UnseenTypeId(Word handle) noexcept {
+  bool standard = g_abi.family == Family::kStandard && handle > DDBG_STANDARD_DATATYPE_NULL &&
+                  handle <= DDBG_STANDARD_LAST_PREDEFINED;
+  if (!standard || !g_mpi.Type_get_name || !g_mpi.Type_size) return 0;
+  AddPredefined(g_thread, handle);
+  Datatype* type = g_tables->dtypes.Find(static_cast<uint64_t>(handle));
+  return type ? type->id : 0;
 }
 
 void AddDerivedType(ThreadState& t, Word handle) noexcept {

@@ -11,9 +11,13 @@ void AddPredefinedTypes(ThreadState& t) noexcept;
 void AddDerivedType(ThreadState& t, Word handle) noexcept;
 void RemoveType(Word handle) noexcept;
 
+// 0, or the id of a predefined type of the standard ABI that was not asked for before: which of them a library has
+// shows when the program uses them.
+uint32_t UnseenTypeId(Word handle) noexcept;
+
 [[gnu::always_inline]] inline uint32_t TypeId(Word handle) {
   Datatype* type = g_tables->dtypes.Find(static_cast<uint64_t>(handle));
-  return type ? type->id : 0;
+  return type ? type->id : UnseenTypeId(handle);
 }
 
 }  // namespace ddbg::shim::mpi

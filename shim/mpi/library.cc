@@ -16,6 +16,7 @@
 #include "shim/mpi/caller.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
+#include "shim/mpi/nested.h"
 #include "shim/mpi/pcontrol.h"
 
 namespace ddbg::shim::mpi {
@@ -66,7 +67,17 @@ constexpr uint8_t kOpenMpiOps[] = {kOpNone, kOpMax,  kOpMin,  kOpSum,    kOpProd
 constexpr uint8_t kMpichOps[] = {kOpNone, kOpMax,  kOpMin,  kOpSum,    kOpProd,   kOpLand,    kOpBand, kOpLor,
                                  kOpBor,  kOpLxor, kOpBxor, kOpMinloc, kOpMaxloc, kOpReplace, kOpNoOp};
 
+// The standard's numbers, by ReduceOp.
+constexpr struct {
+  uint32_t handle;
+  uint8_t op;
+} kStandardOps[] = {{0x21, kOpSum},    {0x22, kOpMin},    {0x23, kOpMax},     {0x24, kOpProd}, {0x28, kOpBand},
+                    {0x29, kOpBor},    {0x2a, kOpBxor},   {0x30, kOpLand},    {0x31, kOpLor},  {0x32, kOpLxor},
+                    {0x38, kOpMinloc}, {0x39, kOpMaxloc}, {0x3c, kOpReplace}, {0x3d, kOpNoOp}};
+
 void AddOps() {
+  if (g_abi.family == Family::kStandard)
+    for (auto [handle, op] : kStandardOps) g_tables->ops.Insert(handle, op);
   for (int i = 1; i <= 14; ++i) {
     if (g_abi.family == Family::kMpich) g_tables->ops.Insert(0x58000000u + i, kMpichOps[i]);
     if (g_abi.family == Family::kOpenMpi && g_mpi.Op_f2c) {
@@ -121,6 +132,9 @@ void WriteWorld(ThreadState& t, int thread_level) {
     g_mpi.Group_rank(g_tables->world_group, Address(&rank));
     g_mpi.Group_size(g_tables->world_group, Address(&size));
   }
+  if (thread_level < 0 && g_tables->has_world && g_mpi.Query_thread && g_mpi.Query_thread(Address(&thread_level)))
+    thread_level = -1;
+  if (thread_level >= 0) thread_level = g_abi.ThreadLevel(thread_level);
   std::string bytes;
   protozero::pbf_writer definition(bytes);
   {

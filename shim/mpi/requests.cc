@@ -1,6 +1,7 @@
 #include "shim/mpi/requests.h"
 
 #include "proto/call.h"
+#include "shim/mpi/abi_values.h"
 #include "shim/recorder/ids.h"
 
 namespace ddbg::shim::mpi {
@@ -12,6 +13,9 @@ uint64_t Key(Word handle) { return static_cast<uint64_t>(handle); }
 // handle kind (top two bits) is 01 (mpi.h: 0x6c0000xx).
 bool IsSharedCompleted(Word handle) {
   if (g_abi.family == Family::kMpich) return (static_cast<uint32_t>(handle) >> 26) == (0x6c000000u >> 26);
+  // Behind the standard's interface MPICH's built-in requests keep their numbers.
+  if (g_abi.family == Family::kStandard)
+    return handle <= DDBG_STANDARD_LAST_PREDEFINED || static_cast<uint64_t>(handle) >> 26 == (0x6c000000u >> 26);
   return handle == g_abi.request_empty && handle != 0;
 }
 

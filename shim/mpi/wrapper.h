@@ -12,11 +12,11 @@
 #include "shim/interpose/real_function.h"
 #include "shim/interpose/roles.h"
 #include "shim/mpi/buffers.h"
-#include "shim/mpi/callback.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
 #include "shim/mpi/displacements.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/nested.h"
 #include "shim/mpi/requests.h"
 #include "shim/recorder/recorder.h"
 #include "shim/recorder/stacks.h"
@@ -113,6 +113,17 @@ template <MpiCall kCall>
   if constexpr (Has<kCall>(Role::AccessMode)) r.tag = static_cast<int32_t>(Arg<kCall, Role::AccessMode>(m));
   if constexpr (Has<kCall>(Role::Offset) && !Has<kCall>(Role::Request))
     r.aux = static_cast<uint64_t>(Arg<kCall, Role::Offset>(m));
+}
+
+// Nothing is known of handles, nor of which negative rank means what.
+template <MpiCall kCall>
+inline void FillWithoutFamily(Record& r, const Moment& m) {
+  FillNumbers<kCall>(r, m);
+  auto rank = [&](Word word) { r.peer = static_cast<int32_t>(word) >= 0 ? static_cast<int32_t>(word) : kNoPeer; };
+  if constexpr (Has<kCall>(Role::Root)) rank(Arg<kCall, Role::Root>(m));
+  if constexpr (Has<kCall>(Role::Dest)) rank(Arg<kCall, Role::Dest>(m));
+  if constexpr (Has<kCall>(Role::Source)) rank(Arg<kCall, Role::Source>(m));
+  if constexpr (Has<kCall>(Role::Tag)) r.tag = static_cast<int32_t>(Arg<kCall, Role::Tag>(m));
 }
 
 template <MpiCall kCall>
@@ -293,7 +304,7 @@ template <MpiCall kCall>
   if (m.attached) [[likely]]
     BeforeAttached<kCall>(t, r, m);
   else
-    FillNumbers<kCall>(r, m);
+    FillWithoutFamily<kCall>(r, m);
   if constexpr (kind == CallKind::Abort) NoteAbort();
   OpenCall(t, kind == CallKind::Sendrecv ? 2 : 1);
 }
@@ -363,6 +374,7 @@ inline void AfterCreation(ThreadState& t, Record& r, Moment& m) {
   creation.kind = CreationKind<kCall>();
   creation.same_members = kCall == MpiCall::Comm_dup || kCall == MpiCall::Comm_dup_with_info ||
                           kCall == MpiCall::Comm_idup || kCall == MpiCall::Comm_idup_with_info;
+  creation.foreign = kInfo<kCall>.kind == CallKind::Spawn || kInfo<kCall>.kind == CallKind::Connect;
   creation.by_group = kInfo<kCall>.shape == CallShape::CreateGroup;
   if constexpr (Has<kCall>(Role::Tag)) creation.tag = r.tag;
   if constexpr (Has<kCall>(Role::TextTag))
@@ -687,20 +699,21 @@ template <class F, size_t... I>
 template <MpiCall kCall, class... W>
 [[gnu::noinline]] Word Traced(Word (*function)(W...), void* frame, W... words) {
   ThreadState* t = Enter(frame);
-  bool from_callback = false;
+  OuterCall outer;
   if (!t) [[unlikely]] {
-    t = EnterFromCallback(frame, Has<kCall>(Role::Requests));
+    t = EnterNested(static_cast<void**>(frame), &outer);
     if (!t) return function(words...);
-    from_callback = true;
   }
   Word args[] = {words..., 0};
   Moment m;
   m.args = args;
   Before<kCall>(*t, m);
+  if (outer.guard) [[unlikely]]
+    t->slot->in_flight.half[0].flags |= kFlagNested;
   Word result = Apply(function, args, std::make_index_sequence<sizeof...(W)>());
   After<kCall>(*t, m, result);
-  if (from_callback) [[unlikely]]
-    LeaveCallback(*t);
+  if (outer.guard) [[unlikely]]
+    LeaveNested(*t, outer);
   else
     Leave(*t);
   return result;
