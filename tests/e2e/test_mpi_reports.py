@@ -1,4 +1,7 @@
 """Public failure reports of MPI programs, re-told small, each with a healthy twin (test_reports.py has the first ones)."""
+import shutil
+import subprocess
+
 import pytest
 
 from harness import line_of
@@ -217,3 +220,28 @@ def test_mpi_by_handle_b39(bench, mpi, mode):
     for rank in (0, 1):
         names = [event["call"] for event in bench.events() if event["rank"] == rank]
         assert names == ["MPI_Init", "MPI_Barrier", "MPI_Finalize"], names
+
+
+# S15: Fortran calls must not bypass the library
+
+def fortran(mpi, folder, binding):
+    compiler = shutil.which("mpifort." + mpi.suffix)
+    if not compiler:
+        pytest.skip("needs a Fortran compiler of %s" % mpi)
+    program = folder / ("s15.%s.%s" % (binding, mpi.suffix))
+    words = ["-g", "-O1", "-fno-omit-frame-pointer", "-J", folder, *(["-DF08"] if binding == "mpi_f08" else [])]
+    subprocess.run([compiler, *words, "-o", program, PROGRAMS / "s15_extra_barrier.F90"], check=True)
+    return program
+
+
+@pytest.mark.parametrize("binding", ["mpi", "mpi_f08"])
+def test_an_extra_barrier_in_fortran_s15(bench, mpi, program_folder, binding):
+    program = fortran(mpi, program_folder, binding)
+    verdict = verdict_of_hung(bench, mpi, 3, [program], "callsite_mismatch")
+    assert_fault(verdict, "callsite_mismatch", CONTROL_FLOW, rank=0, comm="MPI_COMM_WORLD", seq=3, call="MPI_Barrier")
+    assert "s15_extra_barrier.F90:%d" % line_of("s15_extra_barrier.F90", "save") in verdict["summary"], shown(verdict)
+
+
+@pytest.mark.parametrize("binding", ["mpi", "mpi_f08"])
+def test_the_same_barriers_in_fortran_s15(bench, mpi, program_folder, binding):
+    run_healthy(bench, mpi, 3, [fortran(mpi, program_folder, binding), "healthy"])
