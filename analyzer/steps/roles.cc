@@ -179,15 +179,45 @@ CommRole RoleOf(const View& view) {
   return role;
 }
 
+// Of one process's communicators, of which there may be a hundred thousand: each is compared with all others.
+class UsesOfProcess {
+ public:
+  UsesOfProcess() = default;
+  explicit UsesOfProcess(std::unordered_map<uint32_t, CommUse> uses) : uses_(std::move(uses)) {
+    for (const auto& [id, use] : uses_) {
+      if (use.bytes >= most_)
+        second_ = std::exchange(most_, use.bytes), most_id_ = id;
+      else
+        second_ = std::max(second_, use.bytes);
+      if (Reduces(use)) ++reducing_;
+    }
+  }
+
+  CommUse Of(uint32_t id) const {
+    auto at = uses_.find(id);
+    return at == uses_.end() ? CommUse() : at->second;
+  }
+  uint64_t MostBytesBut(uint32_t id) const { return id == most_id_ ? second_ : most_; }
+  bool OthersReduce(uint32_t id) const { return reducing_ > (Reduces(Of(id)) ? 1u : 0u); }
+
+ private:
+  static bool Reduces(const CommUse& use) { return use.reductions + use.gathers > 0; }
+
+  std::unordered_map<uint32_t, CommUse> uses_;
+  uint64_t most_ = 0, second_ = 0;
+  uint32_t most_id_ = 0;
+  size_t reducing_ = 0;
+};
+
 }  // namespace
 
 Roles::Roles(const Run& run, const Matching& matching, const Steps& steps) {
   int32_t world = WorldSizeOf(run);
-  std::unordered_map<size_t, std::unordered_map<uint32_t, CommUse>> uses;  // by process
+  std::unordered_map<size_t, UsesOfProcess> uses;
   auto use_of = [&](const Member& member) -> CommUse {
     auto [at, fresh] = uses.try_emplace(member.process);
-    if (fresh) at->second = UseOfComms(run.processes[member.process], steps.of(member.process));
-    return at->second[member.comm_id];
+    if (fresh) at->second = UsesOfProcess(UseOfComms(run.processes[member.process], steps.of(member.process)));
+    return at->second.Of(member.comm_id);
   };
   for (const CommGroup& group : matching.groups) {
     if (group.members.empty() || group.inter) {
@@ -198,11 +228,8 @@ Roles::Roles(const Run& run, const Matching& matching, const Steps& steps) {
     View view{group, LayoutOf(MembersOf(run, group)), world > 1 && static_cast<int64_t>(group.size) >= world,
               use_of(first), use_of(group.members.back())};
     view.steps = steps.of(first.process).size();
-    for (const auto& [id, use] : uses[first.process]) {
-      if (id == first.comm_id) continue;
-      view.most_bytes = std::max(view.most_bytes, use.bytes);
-      view.others_reduce = view.others_reduce || use.reductions + use.gathers > 0;
-    }
+    view.most_bytes = uses[first.process].MostBytesBut(first.comm_id);
+    view.others_reduce = uses[first.process].OthersReduce(first.comm_id);
     roles_.push_back(RoleOf(view));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
@@ -81,6 +82,27 @@ void AddPredefined(ThreadState& t, Word handle) {
 
 Signature Flatten(Word handle, int depth);
 
+struct Envelope {
+  int integers = 0, addresses = 0, types = 0;
+};
+
+// False: MPI would not say, or the type has counts beyond an int: asked by the older function, that is an error, which
+// ends the job.
+bool Ask(Word handle, Envelope* envelope) {
+  int combiner = 0;
+  if (!g_mpi.Type_get_envelope_c)
+    return g_mpi.Type_get_envelope(handle, Address(&envelope->integers), Address(&envelope->addresses),
+                                   Address(&envelope->types), Address(&combiner)) == 0;
+  int64_t integers = 0, addresses = 0, counts = 0, types = 0;
+  if (g_mpi.Type_get_envelope_c(handle, Address(&integers), Address(&addresses), Address(&counts), Address(&types),
+                                Address(&combiner)) != 0)
+    return false;
+  envelope->types = types > 0;  // derived, in any case
+  if (counts > 0 || std::max({integers, addresses, types}) > kMaxContents) return false;
+  *envelope = {static_cast<int>(integers), static_cast<int>(addresses), static_cast<int>(types)};
+  return true;
+}
+
 // What a derived type is made of is asked of MPI itself; the combiner's meaning is not needed, since the size tells
 // how many elements of a single base there are.
 Signature FlattenContents(Word handle, int integers, int addresses, int types, int depth) {
@@ -96,7 +118,6 @@ Signature FlattenContents(Word handle, int integers, int addresses, int types, i
   signature.hash = signature.size;
   for (int i = 0; i < types; ++i) {
     Word part = g_abi.ReadHandle(type_words.data(), i);
-    bool predefined = g_tables->dtypes.Find(static_cast<uint64_t>(part)) != nullptr;
     Signature inner = Flatten(part, depth + 1);
     signature.known = signature.known && inner.known;
     signature.hash = Mix(signature.hash, inner.hash);
@@ -104,10 +125,10 @@ Signature FlattenContents(Word handle, int integers, int addresses, int types, i
       signature.base = inner.base, signature.base_size = inner.base_size;
     else if (signature.base != inner.base)
       signature.base.clear();
-    int n = 0, a = 0, d = 0, combiner = 0;
+    Envelope of_part;
     // What get_contents gave of derived types is ours to free.
-    if (!predefined && !g_mpi.Type_get_envelope(part, Address(&n), Address(&a), Address(&d), Address(&combiner)) &&
-        d > 0) {
+    Ask(part, &of_part);
+    if (of_part.types > 0) {
       Word copy = part;
       g_mpi.Type_free(Address(&copy));
     }
@@ -119,13 +140,11 @@ Signature FlattenContents(Word handle, int integers, int addresses, int types, i
 
 Signature Flatten(Word handle, int depth) {
   Signature signature;
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  if (depth > kMaxDepth ||
-      g_mpi.Type_get_envelope(handle, Address(&integers), Address(&addresses), Address(&types), Address(&combiner)))
-    return signature;
-  if (types > 0) {
-    if (integers > kMaxContents || addresses > kMaxContents || types > kMaxContents) return signature;
-    return FlattenContents(handle, integers, addresses, types, depth);
+  Envelope envelope;
+  if (depth > kMaxDepth || !Ask(handle, &envelope)) return signature;
+  if (envelope.types > 0) {
+    if (std::max({envelope.integers, envelope.addresses, envelope.types}) > kMaxContents) return signature;
+    return FlattenContents(handle, envelope.integers, envelope.addresses, envelope.types, depth);
   }
   signature.size = signature.base_size = SizeOf(handle);
   signature.base = NameOf(handle);

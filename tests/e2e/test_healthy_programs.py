@@ -3,7 +3,7 @@ import pytest
 
 from verdicts import assert_healthy
 
-PROGRAMS = ["bcast_roots.c", "comm_mix.c", "fork_child.c", "request_mix.c", "threads.c", "steps.c"]
+PROGRAMS = ["bcast_roots.c", "comm_mix.c", "fork_child.c", "large_types.c", "request_mix.c", "threads.c", "steps.c"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
