@@ -11,7 +11,7 @@ build=(g++ cmake ninja-build pkg-config libunwind-dev protobuf-compiler libproto
 openmpi=(openmpi-bin libopenmpi-dev)
 mpich=(mpich libmpich-dev)
 test=(ccache libgloo-dev libgtest-dev libgmock-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-mpi4py gfortran
-      lammps lammps-examples hpcc debootstrap gdb libjemalloc2 libtcmalloc-minimal4 clang
+      lammps lammps-examples hpcc quantum-espresso quantum-espresso-data netpipe-openmpi netpipe-mpich2 debootstrap dpkg-dev gdb libjemalloc2 libtcmalloc-minimal4 clang
       libclang-rt-dev clang-format clang-tidy)
 # For the tests with a 32-bit program, which there is on one architecture only.
 if [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; then test+=(libc6-i386); fi

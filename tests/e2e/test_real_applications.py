@@ -82,3 +82,74 @@ def test_hpcc(bench, openmpi):
     assert job.stderr == ""
     assert len(bench.rank_files()) == 4
     assert_healthy(bench.diagnose())
+
+
+SILICON = """&control
+  calculation = 'scf', prefix = 'si', pseudo_dir = '%s', outdir = '.'
+/
+&system
+  ibrav = 2, celldm(1) = 10.2, nat = 2, ntyp = 1, ecutwfc = 12
+/
+&electrons
+  conv_thr = 1d-8
+/
+ATOMIC_SPECIES
+  Si 28.086 Si.pz-vbc.UPF
+ATOMIC_POSITIONS alat
+  Si 0.00 0.00 0.00
+  Si 0.25 0.25 0.25
+K_POINTS automatic
+  2 2 2 1 1 1
+"""
+PSEUDO = Path("/usr/share/espresso/pseudo")
+
+
+def test_quantum_espresso(bench, openmpi):
+    """Fortran, ScaLAPACK: the energies of each iteration of silicon's self-consistent field, to the last digit."""
+    if not shutil.which("pw.x") or not (PSEUDO / "Si.pz-vbc.UPF").exists():
+        pytest.skip("Quantum ESPRESSO is not installed (scripts/install_deps.sh --test)")
+    given = bench.folder / "si.in"
+    given.write_text(SILICON % PSEUDO)
+    energies = []
+    for preload in (False, True):
+        _, job = run_in_copy(bench, openmpi, [given], ["env", "OMP_NUM_THREADS=1", "pw.x", "-in", "si.in"], preload)
+        energies.append([line for line in job.stdout.splitlines() if re.search(r"(total|one-electron|hartree|ewald) .*=", line)])
+    assert len(energies[0]) > 6 and any(line.startswith("!") for line in energies[0]), energies[0]
+    assert energies[1] == energies[0]
+    assert_healthy(bench.diagnose())
+
+
+def test_netpipe(bench, mpi):
+    """Each message of each size with its content checked, there and back."""
+    program = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}[mpi.suffix]
+    if not shutil.which(program):
+        pytest.skip("NetPIPE is not installed (scripts/install_deps.sh --test)")
+    outputs = []
+    for preload in (False, True):
+        job = bench.mpirun(mpi, 2, [program, "-i", "-n", 20, "-u", 2048, "-o", bench.folder / "np.out"], preload=preload)
+        assert job.wait() == 0, job.stderr
+        outputs.append([job.lines(), sorted(job.stderr.splitlines())])
+    assert outputs[1] == outputs[0]
+    assert sum("Integrity check passed" in line for part in outputs[0] for line in part) >= 10, outputs[0]
+    assert_healthy(bench.diagnose())
+
+
+FUTURES = """from mpi4py.futures import MPICommExecutor
+with MPICommExecutor() as executor:
+    if executor:
+        print("sums", list(executor.map(pow, range(9), range(9))), flush=True)
+"""
+
+
+@pytest.mark.parametrize("what", ["helloworld", "ringtest", "futures"])
+def test_what_mpi4py_brings_along(bench, openmpi, what):
+    """Its own benchmarks and pool of workers. Of what is timed the number is left out."""
+    (bench.folder / "futures.py").write_text(FUTURES)
+    command = ["/usr/bin/python3", *(["-m", "mpi4py", bench.folder / "futures.py"] if what == "futures" else ["-m", "mpi4py.bench", what])]
+    outputs = []
+    for preload in (False, True):
+        job = bench.mpirun(openmpi, 2, command, preload=preload)
+        assert job.wait() == 0, job.stderr
+        outputs.append([re.sub(r"= [\d.e-]+ seconds", "", line) for line in job.lines()])
+    assert outputs[1] == outputs[0] and outputs[0]
+    assert_healthy(bench.diagnose())
