@@ -41,6 +41,7 @@ void ResolveFunctions() {
   DDBG_RESOLVE(Type_get_name);
   DDBG_RESOLVE(Type_get_envelope);
   DDBG_RESOLVE(Type_get_envelope_c);
+  DDBG_RESOLVE(Type_get_contents_c);
   DDBG_RESOLVE(Type_get_contents);
   DDBG_RESOLVE(Type_free);
   DDBG_RESOLVE(Get_library_version);

@@ -60,8 +60,10 @@ struct Functions {
   Word (*Type_size)(Word type, Word size);
   Word (*Type_get_name)(Word type, Word name, Word length);
   Word (*Type_get_envelope)(Word type, Word integers, Word addresses, Word types, Word combiner);
-  // Of MPI 4, for types with counts that the one above fails for.
+  // Of MPI 4: those without _c fail for types that were made by a function with _c.
   Word (*Type_get_envelope_c)(Word type, Word integers, Word addresses, Word counts, Word types, Word combiner);
+  Word (*Type_get_contents_c)(Word type, Word max_integers, Word max_addresses, Word max_counts, Word max_types,
+                              Word integers, Word addresses, Word counts, Word type_handles);
   Word (*Type_get_contents)(Word type, Word max_integers, Word max_addresses, Word max_types, Word integers,
                             Word addresses, Word types);
   Word (*Type_free)(Word type);

@@ -14,7 +14,7 @@ namespace ddbg::shim::mpi {
 namespace {
 
 constexpr int kMaxDepth = 16;
-constexpr int kMaxContents = 1 << 16;
+constexpr int64_t kMaxContents = 1 << 16;
 
 // A flattened type: how much data, and what of.
 struct Signature {
@@ -83,40 +83,43 @@ void AddPredefined(ThreadState& t, Word handle) {
 Signature Flatten(Word handle, int depth);
 
 struct Envelope {
-  int integers = 0, addresses = 0, types = 0;
+  int64_t integers = 0, addresses = 0, counts = 0, types = 0;
 };
 
-// False: MPI would not say, or the type has counts beyond an int: asked by the older function, that is an error, which
-// ends the job.
+bool HasLargeCounts() { return g_mpi.Type_get_envelope_c && g_mpi.Type_get_contents_c; }
+
+// By MPI 4's functions where they are: the older ones end the job with an error on a type that has large counts.
 bool Ask(Word handle, Envelope* envelope) {
   int combiner = 0;
-  if (!g_mpi.Type_get_envelope_c)
-    return g_mpi.Type_get_envelope(handle, Address(&envelope->integers), Address(&envelope->addresses),
-                                   Address(&envelope->types), Address(&combiner)) == 0;
-  int64_t integers = 0, addresses = 0, counts = 0, types = 0;
-  if (g_mpi.Type_get_envelope_c(handle, Address(&integers), Address(&addresses), Address(&counts), Address(&types),
-                                Address(&combiner)) != 0)
+  if (HasLargeCounts())
+    return g_mpi.Type_get_envelope_c(handle, Address(&envelope->integers), Address(&envelope->addresses),
+                                     Address(&envelope->counts), Address(&envelope->types), Address(&combiner)) == 0;
+  int integers = 0, addresses = 0, types = 0;
+  if (g_mpi.Type_get_envelope(handle, Address(&integers), Address(&addresses), Address(&types), Address(&combiner)))
     return false;
-  envelope->types = types > 0;  // derived, in any case
-  if (counts > 0 || std::max({integers, addresses, types}) > kMaxContents) return false;
-  *envelope = {static_cast<int>(integers), static_cast<int>(addresses), static_cast<int>(types)};
+  *envelope = {integers, addresses, 0, types};
   return true;
 }
 
 // What a derived type is made of is asked of MPI itself; the combiner's meaning is not needed, since the size tells
 // how many elements of a single base there are.
-Signature FlattenContents(Word handle, int integers, int addresses, int types, int depth) {
+Signature FlattenContents(Word handle, const Envelope& envelope, int depth) {
   Signature signature;
   signature.size = SizeOf(handle);
-  std::vector<int> integer_values(integers + 1);
-  std::vector<Word> address_values(addresses + 1);
-  std::vector<Word> type_words(types + 1);
-  if (g_mpi.Type_get_contents(handle, integers, addresses, types, Address(integer_values.data()),
-                              Address(address_values.data()), Address(type_words.data())))
+  std::vector<int> integer_values(envelope.integers + 1);
+  std::vector<Word> address_values(envelope.addresses + 1);
+  std::vector<int64_t> count_values(envelope.counts + 1);
+  std::vector<Word> type_words(envelope.types + 1);
+  Word integers = Address(integer_values.data()), addresses = Address(address_values.data());
+  Word counts = Address(count_values.data()), handles = Address(type_words.data());
+  if (HasLargeCounts() ? g_mpi.Type_get_contents_c(handle, envelope.integers, envelope.addresses, envelope.counts,
+                                                   envelope.types, integers, addresses, counts, handles)
+                       : g_mpi.Type_get_contents(handle, envelope.integers, envelope.addresses, envelope.types,
+                                                 integers, addresses, handles))
     return signature;
   signature.known = true;
   signature.hash = signature.size;
-  for (int i = 0; i < types; ++i) {
+  for (int64_t i = 0; i < envelope.types; ++i) {
     Word part = g_abi.ReadHandle(type_words.data(), i);
     Signature inner = Flatten(part, depth + 1);
     signature.known = signature.known && inner.known;
@@ -133,8 +136,11 @@ Signature FlattenContents(Word handle, int integers, int addresses, int types, i
       g_mpi.Type_free(Address(&copy));
     }
   }
-  for (int value : integer_values)
-    signature.hash = signature.base.empty() ? Mix(signature.hash, value) : signature.hash;
+  if (signature.base.empty()) {
+    for (int value : integer_values) signature.hash = Mix(signature.hash, value);
+    for (int64_t value : count_values)
+      if (value) signature.hash = Mix(signature.hash, static_cast<uint64_t>(value));
+  }
   return signature;
 }
 
@@ -143,8 +149,9 @@ Signature Flatten(Word handle, int depth) {
   Envelope envelope;
   if (depth > kMaxDepth || !Ask(handle, &envelope)) return signature;
   if (envelope.types > 0) {
-    if (std::max({envelope.integers, envelope.addresses, envelope.types}) > kMaxContents) return signature;
-    return FlattenContents(handle, envelope.integers, envelope.addresses, envelope.types, depth);
+    if (std::max({envelope.integers, envelope.addresses, envelope.counts, envelope.types}) > kMaxContents)
+      return signature;
+    return FlattenContents(handle, envelope, depth);
   }
   signature.size = signature.base_size = SizeOf(handle);
   signature.base = NameOf(handle);

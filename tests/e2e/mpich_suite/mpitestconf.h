@@ -1,0 +1,46 @@
+/* What the configure script of MPICH's tests finds out on Linux with GCC; for all MPIs, so that it need not run. */
+#ifndef MPITESTCONF_H_INCLUDED
+#define MPITESTCONF_H_INCLUDED
+#define F77_NAME_LOWER_USCORE 1
+#define HAVE_DLFCN_H 1
+#define HAVE_DOUBLE__COMPLEX 1
+#define HAVE_FLOAT__COMPLEX 1
+#define HAVE_FORTRAN_BINDING 1
+#define HAVE_GETRUSAGE 1
+#define HAVE_H_ADDR_LIST 1
+#define HAVE_INTTYPES_H 1
+#define HAVE_IOSTREAM 1
+#define HAVE_LONG_DOUBLE 1
+#define HAVE_LONG_DOUBLE__COMPLEX 1
+#define HAVE_LONG_LONG 1
+#define HAVE_MPI_IO 1
+#define HAVE_MPI_SPAWN 1
+#define HAVE_MPI_WIN_CREATE 1
+#define HAVE_NAMESPACES 1
+#define HAVE_NAMESPACE_STD 1
+#define HAVE_PTHREAD_H 1
+#define HAVE_STDARG_H 1
+#define HAVE_STDINT_H 1
+#define HAVE_STDLIB_H 1
+#define HAVE_STRDUP 1
+#define HAVE_STRINGS_H 1
+#define HAVE_STRING_H 1
+#define HAVE_SYS_RESOURCE_H 1
+#define HAVE_SYS_STAT_H 1
+#define HAVE_SYS_TIME_H 1
+#define HAVE_SYS_TYPES_H 1
+#define HAVE_UNISTD_H 1
+#define HAVE_USLEEP 1
+#define HAVE__BOOL 1
+#define POINTERINT_t long
+#define SIZEOF_INT 4
+#define SIZEOF_LONG 8
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_MPI_OFFSET 8
+#define SIZEOF_SHORT 2
+#define SIZEOF_VOID_P 8
+#define STDCALL
+#define STDC_HEADERS 1
+#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
+#define USE_LONG_DOUBLE_COMPLEX 1
+#endif
