@@ -279,27 +279,14 @@ def test_a_child_that_ends_before_s22(bookworm):
     assert_healthy(bookworm.verdict_of(2, "helper", "release=%s" % (bookworm.bench.folder / "release"), "healthy"))
 
 
-# B07, pytorch#130102
-
-def test_each_rank_makes_its_own_group_only_b07(bookworm):
-    bookworm.start_by_store(4, "groups", "timeout=20")
-    verdict = bookworm.bench.diagnose_until("group_creation_mismatch", deadline_s=120)
-    bookworm.ranks.stop(bookworm.jobs)
-    assert_fault(verdict, "group_creation_mismatch")
-    assert line("group") in text_of(verdict), shown(verdict)
-    assert "0, 3" in text_of(verdict) and "1, 2" in text_of(verdict), shown(verdict)
-
-
-def test_all_ranks_make_all_groups_b07(bookworm):
-    assert_healthy(bookworm.verdict_of(4, "groups", "healthy"))
-
-
 # B20, pytorch#91535
 
 def test_other_datatypes_on_two_ranks_b20(bookworm):
     """The program ends well, with absurd numbers."""
     verdict = bookworm.verdict_of(2, "dtype")
-    assert_fault(verdict, "argument_mismatch", rank=1, call="gloo::broadcast", field="datatype")
+    assert_fault(verdict, "argument_mismatch", "state_corruption", call="gloo::broadcast", seq=0)
+    assert verdict["culprit_ranks"] == [0, 1], shown(verdict)
+    assert "6 × 4-byte" in verdict["summary"] and "3 × 8-byte" in verdict["summary"], shown(verdict)
     assert line("typed") in text_of(verdict), shown(verdict)
 
 

@@ -14,7 +14,6 @@
     meet                  init_process_group, and a collective (pytorch#23074, gloo#223)
     file-exists=FILE      who sees it broadcasts; the last rank looks elsewhere (KempnerForge#49)
     evaluate              rank 0 evaluates through DistributedDataParallel, with batch norm (pytorch#54059)
-    groups                each rank makes only the group that it is in, and all meet there (pytorch#130102)
     dtype                 rank 0 broadcasts 6 floats, the others take 3 64-bit integers (pytorch#91535)
     helper                rank 1 forks a child that outlives the job; it ends when release=FILE is there (horovod#1102)
 """
@@ -170,15 +169,6 @@ def file_exists():
 
 def share_settings():
     dist.broadcast(torch.ones(3), 0)  # mark: settings
-
-
-def groups():
-    """Four ranks: {0, 3} and {1, 2}."""
-    pairs = [[0, 3], [1, 2]]
-    made = [dist.new_group(pair) for pair in pairs if healthy or rank in pair]  # mark: group
-    own = made[pairs.index(next(pair for pair in pairs if rank in pair))] if healthy else made[0]
-    dist.all_reduce(torch.ones(1), group=own)  # mark: in the group
-    dist.barrier()
 
 
 def dtype():
