@@ -29,7 +29,7 @@ def train_one_epoch(model, loader):
 
 def end_epoch(rank):
     dist.barrier()
-    print("rank %d has trained" % rank)
+    print("rank %d has trained\n" % rank, end="", flush=True)  # in one write
 
 
 def main(rank, world, meeting):
