@@ -49,6 +49,7 @@ class PairRule {
   void Compare(const End& send, const End& receive) {
     const Call& sent = context_.call(send.process, send.call);
     const Call& taken = context_.call(receive.process, receive.call);
+    if (FitAtSight(context_.process(send.process), sent, context_.process(receive.process), taken)) return;
     Amount out = AmountOf(context_.process(send.process), sent.count, sent.dtype);
     Amount in = AmountOf(context_.process(receive.process), taken.count, taken.dtype);
     if (!out.known || !in.known) return;
@@ -56,6 +57,13 @@ class PairRule {
       KeepFirst(&truncated_, send, receive, out, in);
     else if (HaveOtherTypes(out, in))
       KeepFirst(&types_, send, receive, out, in);
+  }
+
+  // Most messages: of one type, and no more of it than there is room for.
+  static bool FitAtSight(const Process& sender, const Call& sent, const Process& receiver, const Call& taken) {
+    auto out = sender.dtypes.find(sent.dtype), in = receiver.dtypes.find(taken.dtype);
+    return out != sender.dtypes.end() && in != receiver.dtypes.end() && sent.count <= taken.count &&
+           out->second.size == in->second.size && out->second.base == in->second.base;
   }
 
   // Numbers of another kind or size. What old programs do with good reason is not meant: characters, logicals and

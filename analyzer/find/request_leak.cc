@@ -85,11 +85,10 @@ std::vector<Finding> FindRequestLeaks(Context& context) {
   std::string line = context.Line(finding.first.process, finding.first.call);
   bool sends = ddbg::DirectionOf(call.info(), call.op, call.flags) == Direction::kSend;
   finding.summary = fmt::format(
-      "{} completed none of {} requests, the first of {}{}. {}", RankList(finding.culprit_ranks), most,
+      "{} completed none of {} requests, the first of {}{}. {}", Capitalized(RankList(finding.culprit_ranks)), most,
       context.Describe(finding.first.process, finding.first.call), line.empty() ? "" : " at " + line,
       sends ? "Until such a send is completed its buffer must not be written to, and nothing says when it is."
             : "Until it is completed nothing says that its data is there.");
-  finding.summary[0] = 'R';
   finding.confidence = 0.85;
   return {finding};
 }

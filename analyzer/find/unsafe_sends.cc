@@ -16,7 +16,7 @@ namespace ddbg::analyzer {
 namespace {
 
 // What begins again and again shows in the first of it.
-constexpr size_t kMostCalls = 4'000'000;
+constexpr size_t kMostCalls = 1'000'000;
 
 struct Place {
   size_t process = kNoIndex, call = kNoIndex;
@@ -43,7 +43,7 @@ class StrictReplay {
 
   void Run() {
     SetLimits();
-    if (!CollectPartners()) return;
+    if (!AnySend() || !CollectPartners()) return;
     MakeActors();
     for (size_t i = 0; i < actors_.size(); ++i) Advance(i);
     while (!ready_.empty()) {
@@ -61,6 +61,16 @@ class StrictReplay {
     double share = std::min(1.0, static_cast<double>(kMostCalls) / static_cast<double>(total));
     for (const Process& process : context_.run.processes)
       limit_.push_back(static_cast<size_t>(share * static_cast<double>(process.calls.size())));
+  }
+
+  // Of a kind that may have to wait: without it nothing gets stuck that did not.
+  bool AnySend() const {
+    for (const Process& process : context_.run.processes)
+      for (const Call& call : process.calls)
+        if (call.known() && call.info().api == Api::Mpi && call.info().shape != CallShape::Buffered &&
+            ddbg::DirectionOf(call.info(), call.op, call.flags) == Direction::kSend)
+          return true;
+    return false;
   }
 
   // False: there are no messages, or a part of them is not known.

@@ -50,32 +50,20 @@ bool IsCompared(const Call& call) {
     case CallKind::Init:
     case CallKind::Finalize:
     case CallKind::Abort:
-    case CallKind::Collective:
     case CallKind::Send:
     case CallKind::Recv:
     case CallKind::Sendrecv:
     case CallKind::Mrecv:
     case CallKind::SendInit:
     case CallKind::RecvInit:
-    case CallKind::CommCreate:
     case CallKind::CommFree:
-    case CallKind::CollectiveInit:
-    case CallKind::Spawn:
-    case CallKind::Connect:
-    case CallKind::WinCreate:
-    case CallKind::WinFree:
-    case CallKind::Fence:
     case CallKind::Rma:
-    case CallKind::FileOpen:
-    case CallKind::FileClose:
-    case CallKind::FileCollective:
     case CallKind::FileAccess:
-    case CallKind::SplitBegin:
     case CallKind::CommInit:
     case CallKind::CommFinalize:
     case CallKind::CommAbort:
     case CallKind::CommRevoke: return true;
-    default: return false;
+    default: return IsCollective(call.info().kind);
   }
 }
 

@@ -28,8 +28,7 @@ bool Blocks(const Call& call) {
   if (!call.known() || (call.flags & (kFlagSecondHalf | kFlagNested))) return false;
   const CallInfo& info = call.info();
   switch (info.kind) {
-    case CallKind::Collective:
-    case CallKind::CommCreate:
+    case CallKind::CollectiveInit: return false;
     case CallKind::Send:
     case CallKind::Recv:
     case CallKind::Sendrecv:
@@ -40,29 +39,19 @@ bool Blocks(const Call& call) {
     case CallKind::Test:
     case CallKind::BufferDetach:
     case CallKind::BufferFlush:
-    case CallKind::Spawn:
-    case CallKind::Connect:
-    case CallKind::WinCreate:
-    case CallKind::WinFree:
-    case CallKind::Fence:
     case CallKind::Epoch:
     case CallKind::Lock:
     case CallKind::Unlock:
     case CallKind::Flush:
     case CallKind::Rma:
-    case CallKind::FileOpen:
-    case CallKind::FileClose:
-    case CallKind::FileCollective:
     case CallKind::FileAccess:
-    case CallKind::SplitBegin:
-    case CallKind::SplitEnd:
     case CallKind::CommInit:
     case CallKind::GroupEnd:
     case CallKind::StreamSync:
     case CallKind::EventSync:
     case CallKind::DeviceSync: return true;
     case CallKind::Copy: return info.shape == CallShape::Blocking;
-    default: return false;
+    default: return ddbg::IsCollective(info.kind);
   }
 }
 

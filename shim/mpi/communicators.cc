@@ -73,6 +73,7 @@ struct Description {
   Comm comm = {};
   std::vector<int32_t> members;
   uint32_t remote_size = 0;
+  bool inter = false;
   std::string name;
 };
 
@@ -127,8 +128,8 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
   uint64_t h = MixText(Mix(parent, creation.by_group ? 0 : creation.index), creation.kind);
   Word probe = creation.same_members ? creation.parent_handle : handle;
   h = MixText(h, creation.text);
-  if (!IsInter(probe))
-    return Mix(Mix(h, HashOfSet(d->members)), creation.by_group ? static_cast<uint32_t>(creation.tag) : 0);
+  d->inter = IsInter(probe);
+  if (!d->inter) return Mix(Mix(h, HashOfSet(d->members)), creation.by_group ? static_cast<uint32_t>(creation.tag) : 0);
   std::vector<int32_t> remote = MembersOf(probe, g_mpi.Comm_remote_group);
   d->remote_size = static_cast<uint32_t>(remote.size());
   uint64_t sum = HashOfSet(d->members) + HashOfSet(remote);
@@ -143,7 +144,7 @@ uint64_t Uid(Word handle, const Creation& creation, Description* d) {
 
 void Register(ThreadState& t, Word handle, Description* d, const Creation& creation) {
   d->comm.id = NextId(IdKind::kCommunicator);
-  d->comm.entries = d->remote_size ? d->remote_size : d->comm.size;
+  d->comm.entries = d->inter ? 0 : d->comm.size;
   uint64_t key = static_cast<uint64_t>(handle);
   g_tables->comms.Remove(key);
   g_tables->comms.Insert(key, d->comm);
@@ -215,7 +216,7 @@ void AddCommunicator(ThreadState& t, Word handle, const Creation& creation) noex
 
 uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const char* name) noexcept {
   Description d;
-  int size = 0, rank = -1, inter = 0;
+  int size = 0, rank = -1;
   if (g_mpi.Comm_size(creation.parent_handle, Address(&size)) ||
       g_mpi.Comm_rank(creation.parent_handle, Address(&rank)))
     return 0;
@@ -225,8 +226,8 @@ uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const 
   d.name = std::string(name, strnlen(name, 255));
   uint64_t parent = creation.parent ? creation.parent->uid : 0;
   uint64_t members = HashOfSet(d.members);
-  if (g_mpi.Comm_test_inter) g_mpi.Comm_test_inter(creation.parent_handle, Address(&inter));
-  if (inter) {  // a persistent collective: both sides come to one uid
+  d.inter = IsInter(creation.parent_handle);
+  if (d.inter) {  // a persistent collective: both sides come to one uid
     std::vector<int32_t> remote = MembersOf(creation.parent_handle, g_mpi.Comm_remote_group);
     d.remote_size = static_cast<uint32_t>(remote.size());
     members += HashOfSet(remote);

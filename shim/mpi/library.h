@@ -18,7 +18,8 @@ struct Comm {
   uint32_t id;
   uint32_t size;
   int32_t rank;
-  uint32_t entries;   // of an array with one for each member of a collective's other side; 0: not known
+  uint32_t entries;   // of an array with one for each member; 0: not known, as of inter-communicators, where the two
+                      // sides differ
   uint32_t next_seq;  // by std::atomic_ref: values move with the table's plain copies
   uint32_t next_creation;
 };

@@ -165,6 +165,13 @@ def test_displacements_in_larger_units_b23(bench, build, mpi):
     run_healthy(bench, mpi, 3, [build(mpi, "b23_displacements.c"), "--healthy"])
 
 
+def test_displacements_that_mean_nothing_are_not_read_b23(bench, build, mpi):
+    job = bench.mpirun(mpi, 4, [build(mpi, "inter_gatherv.c")])
+    assert job.wait() == 0, job.stderr
+    assert "0 2" in job.stdout
+    assert_healthy(bench.diagnose())
+
+
 # B24, heat#2150: a buffer overwritten before its send is over
 
 def test_sends_that_nobody_completes_b24(bench, build, mpi):

@@ -4,6 +4,7 @@ Each has a healthy twin that differs in the fault alone and must be called healt
 """
 import pytest
 
+from harness import line_of
 from launchers import PROGRAMS
 from verdicts import assert_at, assert_fault, assert_healthy, shown
 
@@ -97,6 +98,8 @@ def test_b12_small_messages_are_no_fault(bench, build, mpi):
     verdict = bench.diagnose()  # it works by luck; a warning is welcome, a fault is not
     assert verdict["verdict"] == "healthy", shown(verdict)
     assert verdict["exit_code"] == 0
+    line = "b12_ring_send.c:%d" % line_of("b12_ring_send.c", "send")
+    assert any("would hang with larger messages" in sentence and line in sentence for sentence in verdict["caveats"]), shown(verdict)
 
 
 # B19: a broadcast whose count differs on one rank. Open MPI: 3 ranks say nothing, 4 ranks abort on the wrong rank,
