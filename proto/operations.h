@@ -10,7 +10,7 @@ namespace ddbg {
 
 enum class Direction { kNone, kSend, kReceive };
 
-// PushStarts in shim/mpi/wrapper.h: Record::op of a started persistent operation is its direction, or 3: a collective.
+// PushStarts in shim/mpi/completions.h: Record::op of a started persistent operation is its direction, or 3: a collective.
 inline constexpr uint8_t kStartedSend = 1, kStartedReceive = 2, kStartedCollective = 3;
 
 inline Direction DirectionOf(const CallInfo& info, uint8_t op, uint8_t flags) {

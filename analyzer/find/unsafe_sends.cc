@@ -163,7 +163,7 @@ class StrictReplay {
     const Call& posted = context_.call(actor->process, call);
     actor->waits_for = partner->second;
     actor->in_send = sends;
-    // What a blocking receive was posted with is in aux (kPostedAnySource of shim/mpi/wrapper.h).
+    // What a blocking receive was posted with is in aux (kPostedAnySource of shim/mpi/moment.h).
     bool wild = posted.peer == kAnySource || posted.tag == kAnyTag || posted.info().kind == CallKind::Mrecv ||
                 (posted.info().kind == CallKind::Recv && !PostsOperation(posted.info()) && posted.aux != 0);
     actor->from_any = !sends && wild;
