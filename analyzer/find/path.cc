@@ -44,6 +44,16 @@ bool Begins(const std::vector<PathStep>& a, size_t from_a, const std::vector<Pat
   return compared > 0;
 }
 
+// Is the call of that number missing from the trace? Of a running job the records of one thread may be there before
+// those of another.
+bool IsMissing(const Context& context, size_t process, const Call& next, size_t seq) {
+  const CommGroup* group = context.matching.Group(UidOf(context.process(process), next));
+  if (!group) return false;
+  for (const Member& member : group->members)
+    if (member.process == process && member.comm_id == next.comm) return member.At(seq) == kNoIndex;
+  return false;
+}
+
 }  // namespace
 
 Path PathOf(Context& context, size_t process, size_t from, bool messages,
@@ -52,6 +62,7 @@ Path PathOf(Context& context, size_t process, size_t from, bool messages,
   path.process = process;
   const Process& p = context.process(process);
   uint32_t thread = 0;
+  std::unordered_map<uint32_t, size_t> next_seq;  // by communicator
   for (size_t i = from; i < p.calls.size(); ++i) {
     const Call& call = p.calls[i];
     if (call.call == kCallLost) return {process, {}, {}, {}};
@@ -60,6 +71,11 @@ Path PathOf(Context& context, size_t process, size_t from, bool messages,
     bool in_order = call.info().api == Api::Gloo;
     if (!path.steps.empty() && call.thread != thread && !in_order) return {process, {}, {}, {}};
     thread = call.thread;
+    if (CountsOnComm(call)) {
+      auto [next, is_first] = next_seq.try_emplace(call.comm, call.seq);
+      if (!is_first && call.seq > next->second && IsMissing(context, process, call, next->second)) break;
+      next->second = std::max<size_t>(next->second, size_t{call.seq} + 1);
+    }
     path.steps.push_back({i, call.call, context.Place(process, call.stack), ArgumentsOf(p, call)});
     path.sites.insert(path.steps.back().site);
     path.uses.insert(path.steps.back().Use());

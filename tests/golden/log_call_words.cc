@@ -116,6 +116,7 @@ const std::map<std::string, Argument>& Arguments() {
 bool ReadWord(LogJob* job, int rank, const std::string& word, CallWords* read) {
   Call& call = read->call;
   if (word == "open") return call.duration_ns = kNeverReturned, true;
+  if (word == "unwritten") return read->unwritten = true;
   if (word == "grouped") return call.flags |= kFlagGrouped, true;
   if (word == "captured") return call.flags |= kFlagCapturing, true;
   if (word == "nothing") return call.flags |= kFlagNothingDone, true;

@@ -15,6 +15,7 @@ struct CallWords {
   // What an init of NCCL says instead of what it is in the log: rank, number of ranks, bus id; -1 and "": nothing.
   int claimed_rank = -1, claimed_size = -1;
   std::string claimed_device;
+  bool unwritten = false;  // it was called, and is not in the trace
 };
 
 // Adds what a word says to `read`, and to the rank's definitions what it names. False if it makes no sense.

@@ -82,6 +82,7 @@ bool LogCalls::Add(int rank, const std::vector<std::string>& words) {
   if (kind == CallKind::Abort) process.end.abort_called = true;
   bool frees = kind == CallKind::CommFree || (kind == CallKind::CommInit && !Accepted(call));
   if (frees) process.comms[call.comm].freed = true;
+  if (read.unwritten) return true;
   if (!read.detail.requests.empty()) process.open_detail[process.calls.size()] = read.detail;
   process.calls.push_back(call);
   process.last_seen_ns = std::max(process.last_seen_ns, call.start_ns);
