@@ -63,7 +63,8 @@ struct Record {
   uint64_t duration;  // ticks
   uint64_t count;     // elements, as the caller passed them (send side where there are two)
   uint32_t comm;      // id of a Communicator definition; 0: none or unknown
-  uint32_t seq;       // collectives: n-th on this communicator from 0, on this process
+  uint32_t seq;       // collectives: n-th on this communicator from 0, on this process. Matched probes, and what
+                      // receives the message that they took: its number, not 0
   uint32_t dtype;     // id of a Datatype definition; 0: none or unknown
   int32_t peer;       // root, destination or source; see kAny* below
   int32_t tag;

@@ -47,6 +47,7 @@ class PairRule {
   }
 
   void Compare(const End& send, const End& receive) {
+    if (receive.only_taken) return;
     const Call& sent = context_.call(send.process, send.call);
     const Call& taken = context_.call(receive.process, receive.call);
     if (FitAtSight(context_.process(send.process), sent, context_.process(receive.process), taken)) return;

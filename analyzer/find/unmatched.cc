@@ -118,6 +118,11 @@ class UnmatchedRule {
     findings_.push_back(std::move(finding));
   }
 
+  // Nobody received it; perhaps MPI_Mprobe took it for an MPI_Mrecv that did not follow.
+  static bool IsLeft(const End& send, const ChannelEnds& ends) {
+    return send.partner == kNoIndex || (send.partner < kPartnerDropped && ends.receives[send.partner].only_taken);
+  }
+
   bool EndedWell(size_t process) const {
     const Situation& s = context_.situation(process);
     return s.finalized && (s.end == EndCause::kNormal || s.end == EndCause::kFailed || s.end == EndCause::kRunning);
@@ -128,7 +133,7 @@ class UnmatchedRule {
   void LookForLeftover(const Channel& channel, const ChannelEnds& ends) {
     if (!context_.messages.wild.empty()) return;
     for (const End& send : ends.sends) {
-      if (send.partner != kNoIndex || !EndedWell(send.process)) continue;
+      if (!IsLeft(send, ends) || !EndedWell(send.process)) continue;
       const CommGroup* group = context_.matching.Group(channel.comm_uid);
       for (const Member& member : group->members)
         if (member.comm_rank == channel.destination && EndedWell(member.process))
@@ -186,8 +191,7 @@ class UnmatchedRule {
     finding.first.actual = "none";
     finding.culprit_ranks = {context_.rank(send.process), context_.rank(receiver.process)};
     std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
-    size_t count =
-        std::count_if(ends.sends.begin(), ends.sends.end(), [](const End& e) { return e.partner == kNoIndex; });
+    size_t count = std::count_if(ends.sends.begin(), ends.sends.end(), [&](const End& e) { return IsLeft(e, ends); });
     std::string line = context_.Line(send.process, send.call);
     finding.summary = fmt::format("{} message{} from rank {} to rank {} {} never received; the first is {}{}.", count,
                                   count == 1 ? "" : "s", context_.rank(send.process), context_.rank(receiver.process),

@@ -46,14 +46,39 @@ class Matcher {
     const Process& process = run_.processes[index];
     Completions completions = CompletionsOf(process);
     known_.clear();
+    taken_.clear();
     for (size_t i = 0; i < process.calls.size(); ++i) {
       const Call& call = process.calls[i];
       if (!call.known()) continue;
       if (PostsOperation(call.info()) && call.aux) messages_.posted[index][call.aux] = i;
       Direction direction = DirectionOf(call);
       bool captured = IsNccl(call) && (call.flags & kFlagCapturing);
-      if (direction != Direction::kNone && Accepted(call) && !captured) AddEnd(index, i, direction, completions);
+      if (direction != Direction::kNone && (Accepted(call) || MayHaveTaken(call, direction)) && !captured)
+        AddEnd(index, i, direction, completions);
+      else if (TakesMessage(call))
+        AddTaken(index, i);
     }
+  }
+
+  // A receive that failed for want of room has used its message up.
+  static bool MayHaveTaken(const Call& call, Direction direction) {
+    return direction == Direction::kReceive && call.info().api == Api::Mpi && !call.info().has_request;
+  }
+
+  // MPI_Mprobe that found one: no later receive gets that message, whenever MPI_Mrecv is called.
+  static bool TakesMessage(const Call& call) {
+    return call.info().kind == CallKind::Probe && call.seq != 0 && !call.open() && call.result == 0;
+  }
+
+  void AddTaken(size_t index, size_t call_index) {
+    const Call& call = run_.processes[index].calls[call_index];
+    auto comm = run_.processes[index].comms.find(call.comm);
+    if (comm == run_.processes[index].comms.end() || comm->second.remote_size > 0 || call.peer < 0) return;
+    std::vector<End>& receives = EndsOf(comm->second, call, call.peer, Direction::kReceive).receives;
+    taken_[call.seq] = {&receives, receives.size()};
+    End end{index, call_index, call.tag};
+    end.only_taken = true;
+    receives.push_back(end);
   }
 
   void AddEnd(size_t index, size_t call_index, Direction direction, const Completions& completions) {
@@ -62,7 +87,8 @@ class Matcher {
     auto comm = process.comms.find(call.comm);
     // Ranks on an inter-communicator name the other side; a message to nobody needs no partner.
     if (comm == process.comms.end() || comm->second.remote_size > 0 || call.peer == kProcNull) return;
-    End end{index, call_index, comm->second.nccl ? 0 : call.tag, 0, !call.open(), false, kNoIndex};
+    End end{index, call_index, comm->second.nccl ? 0 : call.tag};
+    end.completed = !call.open();
     int32_t peer = call.peer;
     if (PostsOperation(call.info())) {
       end.operation = call.aux;
@@ -80,16 +106,24 @@ class Matcher {
       messages_.wild.push_back({index, call_index, comm->second.uid, end.operation, end.tag});
       return;
     }
-    int32_t own = comm->second.rank;
+    if (auto taken = taken_.find(call.seq); call.info().kind == CallKind::Mrecv && taken != taken_.end()) {
+      (*taken->second.receives)[taken->second.index] = end;
+      return;
+    }
+    end.failed = !Accepted(call);
+    ChannelEnds& ends = EndsOf(comm->second, call, peer, direction);
+    ends.nccl = comm->second.nccl;
+    (direction == Direction::kSend ? ends.sends : ends.receives).push_back(end);
+  }
+
+  ChannelEnds& EndsOf(const Communicator& comm, const Call& call, int32_t peer, Direction direction) {
     ChannelEnds*& known = known_[{call.comm, peer, direction}];
     if (!known) {
       Channel channel =
-          direction == Direction::kSend ? Channel{comm->second.uid, own, peer} : Channel{comm->second.uid, peer, own};
+          direction == Direction::kSend ? Channel{comm.uid, comm.rank, peer} : Channel{comm.uid, peer, comm.rank};
       known = &messages_.channels[channel];
     }
-    ChannelEnds& ends = *known;
-    ends.nccl = comm->second.nccl;
-    (direction == Direction::kSend ? ends.sends : ends.receives).push_back(end);
+    return *known;
   }
 
   // Messages of detail that was dropped: those that follow are counted from there.
@@ -114,8 +148,35 @@ class Matcher {
     }
   }
 
+  // Receives that failed for another reason than that their message was too long left it where it was.
+  void DropFailed(ChannelEnds* ends) const {
+    auto failed = [](const End& end) { return end.failed; };
+    if (std::none_of(ends->receives.begin(), ends->receives.end(), failed)) return;
+    std::map<int32_t, std::vector<const End*>> sends;
+    for (const End& send : ends->sends) sends[send.tag].push_back(&send);
+    std::map<int32_t, uint64_t> receives;
+    std::erase_if(ends->receives, [&](const End& receive) {
+      const Passed& passed = ends->passed[receive.tag];
+      uint64_t number = passed.receives + receives[receive.tag];
+      const std::vector<const End*>& of_tag = sends[receive.tag];
+      bool met = number >= passed.sends && number - passed.sends < of_tag.size();
+      if (receive.failed && !(met && BytesOf(*of_tag[number - passed.sends]) > BytesOf(receive))) return true;
+      ++receives[receive.tag];
+      return false;
+    });
+  }
+
+  // 0: not known.
+  uint64_t BytesOf(const End& end) const {
+    const Process& process = run_.processes[end.process];
+    const Call& call = process.calls[end.call];
+    auto type = process.dtypes.find(call.dtype);
+    return type == process.dtypes.end() ? 0 : call.count * type->second.size;
+  }
+
   // The k-th send of a tag and the k-th receive, counted from the beginning of the run.
-  static void Pair(ChannelEnds& ends) {
+  void Pair(ChannelEnds& ends) const {
+    DropFailed(&ends);
     std::map<int32_t, std::vector<size_t>> receives;
     for (size_t i = 0; i < ends.receives.size(); ++i) receives[ends.receives[i].tag].push_back(i);
     std::map<int32_t, uint64_t> sends;
@@ -153,8 +214,14 @@ class Matcher {
     }
   };
 
+  struct Place {
+    std::vector<End>* receives;
+    size_t index;
+  };
+
   const Run& run_;
   Messages messages_;
+  std::unordered_map<uint32_t, Place> taken_;  // by the number of a message that MPI_Mprobe took
   std::unordered_map<Way, ChannelEnds*, WayHash> known_;  // of the process that is being added
 };
 

@@ -1,6 +1,7 @@
 // Point-to-point messages: every send and receive of the run, and which belongs to which. Within (communicator, source,
 // destination, tag) messages do not overtake each other, so the k-th send meets the k-th receive (MPI 4.1, 3.5). NCCL
-// has no tags: all messages of a pair are of one.
+// has no tags: all messages of a pair are of one. What MPI_Mrecv receives was taken from the others by MPI_Mprobe: its
+// end stands where that was called (MPI 4.1, 3.8.2).
 #pragma once
 
 #include <compare>
@@ -28,6 +29,8 @@ struct End {
   uint64_t operation = 0;  // non-blocking: its number; 0: blocking
   bool completed = false;  // the call returned, or a wait or test completed the operation
   bool cancelled = false;
+  bool failed = false;      // a receive whose message, the one that stands here, had no room
+  bool only_taken = false;  // `call` is a matched probe, and nothing has received its message yet
   size_t partner = kNoIndex;  // index in the other list of its channel, or kPartnerDropped
 };
 

@@ -5,6 +5,7 @@
 #include "proto/operations.h"
 #include "shim/mpi/buffers.h"
 #include "shim/mpi/moment.h"
+#include "shim/recorder/ids.h"
 
 namespace ddbg::shim::mpi {
 
@@ -153,7 +154,10 @@ inline bool AfterProbe(ThreadState& t, Record& r, Moment& m) {
     Word message = g_abi.ReadHandle(reinterpret_cast<void*>(Arg<kCall, Role::Message>(m)));
     if (message == g_abi.message_no_proc) return false;
     g_tables->messages.Remove(static_cast<uint64_t>(message));
-    g_tables->messages.Insert(static_cast<uint64_t>(message), PendingOf<kCall>(r));
+    r.seq = static_cast<uint32_t>(NextOperation());  // what receives it may be called after later receives
+    Pending taken = PendingOf<kCall>(r);
+    taken.operation = r.seq;
+    g_tables->messages.Insert(static_cast<uint64_t>(message), taken);
   }
   return false;
 }

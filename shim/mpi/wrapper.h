@@ -47,6 +47,7 @@ inline void BeforeMrecv(Record& r, Moment& m) {
     r.comm = message->comm;
     r.peer = message->peer;
     r.tag = message->tag;
+    r.seq = static_cast<uint32_t>(message->operation);
   }
 }
 

@@ -103,6 +103,7 @@ const std::map<std::string, Argument>& Arguments() {
       {"thread", [](S s, V value) { s.call.thread = static_cast<uint32_t>(std::stoul(value)); }},
       {"result", [](S s, V value) { s.call.result = std::stoi(value); }},
       {"waits", SetRequests},
+      {"message", [](S s, V value) { s.call.seq = static_cast<uint32_t>(std::stoul(value)); }},
       {"new", [](S s, V value) { s.read.makes = value; }},
       {"as", [](S s, V value) { s.read.claimed_rank = std::stoi(value); }},
       {"nranks", [](S s, V value) { s.read.claimed_size = std::stoi(value); }},
