@@ -24,7 +24,8 @@ Call BeginCall(const LogJob& job, int rank, size_t index) {
   CallKind kind = call.info().kind;
   call.duration_ns = IsMark(kind) ? 0 : 100'000;
   bool has_comm = IsCollective(kind) || kind == CallKind::Send || kind == CallKind::Recv ||
-                  kind == CallKind::Sendrecv || kind == CallKind::Probe || kind == CallKind::CommFree;
+                  kind == CallKind::Sendrecv || kind == CallKind::Probe || kind == CallKind::Mrecv ||
+                  kind == CallKind::CommFree;
   if (has_comm && call.info().api == Api::Mpi) call.comm = job.comms.Id(rank, "MPI_COMM_WORLD");
   if (kind == CallKind::GroupStart || kind == CallKind::GroupEnd) call.tag = 1;
   if (kind == CallKind::DeviceSync) call.peer = 0;
