@@ -48,6 +48,7 @@ enum class CallKind : uint8_t {
   SessionFinalize,
   Spawn,
   Connect,     // makes an inter-communicator with processes of another world
+  Disconnect,  // frees a communicator, once all members have come and what they began on it is over
   CommParent,  // the communicator with those that spawned this one
   Port,        // opens, closes or names a place to connect to
   // MPI's windows and files have a communicator definition of kind "window" or "file": members, sequence numbers
@@ -369,6 +370,7 @@ constexpr bool IsCollective(CallKind kind) {
     case CallKind::CollectiveInit:
     case CallKind::Spawn:
     case CallKind::Connect:
+    case CallKind::Disconnect:
     case CallKind::WinCreate:
     case CallKind::WinFree:
     case CallKind::Fence:

@@ -49,6 +49,7 @@ inline bool StaysForGood(const CallInfo* info, uint16_t call, int32_t result) {
     case CallKind::Abort:
     case CallKind::CommCreate:
     case CallKind::CommFree:
+    case CallKind::Disconnect:
     case CallKind::SessionInit:
     case CallKind::SessionFinalize:
     case CallKind::Spawn:

@@ -64,9 +64,10 @@ class LacksFinder::Search {
     auto known = context_.process(lane_.process).comms.find(call.comm);
     if (known == context_.process(lane_.process).comms.end()) return;
     const Communicator& comm = known->second;
-    Channel channel = sends ? Channel{comm.uid, comm.rank, call.peer} : Channel{comm.uid, call.peer, comm.rank};
+    int32_t number = PeerIn(comm, call.peer);
+    Channel channel = sends ? Channel{comm.uid, comm.rank, number} : Channel{comm.uid, number, comm.rank};
     const CommGroup* group = context_.matching.Group(comm.uid);
-    const Member* peer = group ? group->OfCommRank(call.peer) : nullptr;
+    const Member* peer = group ? group->OfCommRank(number) : nullptr;
     auto found = context_.messages.channels.find(channel);
     if (!peer || found == context_.messages.channels.end()) return;
     const std::vector<End>& own = sends ? found->second.sends : found->second.receives;

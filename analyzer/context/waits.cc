@@ -115,7 +115,7 @@ class Builder {
     auto comm = process.comms.find(call.comm);
     if (comm == process.comms.end()) return;
     for (int32_t rank : comm->second.members)
-      if (node->edges.size() < most_edges_ && context_.ProcessOfRank(rank) == kNoIndex)
+      if (rank >= 0 && node->edges.size() < most_edges_ && context_.ProcessOfRank(rank) == kNoIndex)
         node->edges.push_back({kNoIndex, rank, WaitKind::kCollective, group.uid, call.seq, index});
   }
 
@@ -125,15 +125,16 @@ class Builder {
     auto comm = p.comms.find(call.comm);
     if (comm == p.comms.end() || call.peer == kProcNull || context_.messages.uncounted) return;
     WaitKind kind = sends ? WaitKind::kSend : WaitKind::kReceive;
+    int32_t peer = PeerIn(comm->second, call.peer);
     if (call.peer == kAnySource || (!sends && call.tag == kAnyTag)) {
       if (!MayArrive(comm->second, call)) AddAny(process, comm->second, call, index, node);
       return;
     }
-    if (IsPaired(comm->second, process, index, call.peer, sends)) {
+    if (IsPaired(comm->second, process, index, peer, sends)) {
       node->met = true;
       return;
     }
-    AddPeer(comm->second, call.peer, kind, index, node);
+    AddPeer(comm->second, peer, kind, index, node);
   }
 
   void AddPeer(const Communicator& comm, int32_t peer, WaitKind kind, size_t index, WaitNode* node) {
@@ -143,10 +144,12 @@ class Builder {
   }
 
   void AddAny(size_t process, const Communicator& comm, const Call& call, size_t index, WaitNode* node) {
-    if (call.peer != kAnySource) return AddPeer(comm, call.peer, WaitKind::kReceive, index, node);
+    if (call.peer != kAnySource) return AddPeer(comm, PeerIn(comm, call.peer), WaitKind::kReceive, index, node);
     node->any_suffices = true;
-    for (int32_t peer = 0; peer < static_cast<int32_t>(comm.size); ++peer)
-      if (WorldRank(comm, peer) != context_.rank(process)) AddPeer(comm, peer, WaitKind::kReceive, index, node);
+    auto peers = static_cast<int32_t>(comm.remote_size > 0 ? comm.remote_size : comm.size);
+    for (int32_t i = 0; i < peers; ++i)
+      if (int32_t peer = PeerIn(comm, i); WorldRank(comm, peer) != context_.rank(process))
+        AddPeer(comm, peer, WaitKind::kReceive, index, node);
   }
 
   // Is there a send nobody has received that this receive or probe would take?
@@ -156,7 +159,7 @@ class Builder {
          at != channels.end() && at->first.comm_uid == comm.uid; ++at) {
       const auto& [channel, ends] = *at;
       if (channel.destination != comm.rank) continue;
-      if (call.peer != kAnySource && channel.source != call.peer) continue;
+      if (call.peer != kAnySource && channel.source != PeerIn(comm, call.peer)) continue;
       for (const End& send : ends.sends)
         if (send.partner == kNoIndex && (call.tag == kAnyTag || send.tag == call.tag)) return true;
     }
@@ -183,7 +186,7 @@ class Builder {
       if (comm == context_.process(wild.process).comms.end() || wild.comm_uid != channel.comm_uid ||
           comm->second.rank != channel.destination)
         continue;
-      if ((call.peer == kAnySource || call.peer == channel.source) && (wild.tag == kAnyTag || wild.tag == send.tag))
+      if ((call.peer == kAnySource || PeerIn(comm->second, call.peer) == channel.source) && (wild.tag == kAnyTag || wild.tag == send.tag))
         return true;
     }
     return false;

@@ -39,9 +39,19 @@ bool IsSpreadOverEachHost(const Context& context, const Votes& votes) {
          });
 }
 
+// What a spawn gives its children is not what the launcher gives.
+bool IsOfOneValueInEachWorld(const Context& context, const Votes& votes) {
+  std::map<int32_t, const std::string*> by_world;
+  for (const auto& [value, who] : votes)
+    for (size_t process : who)
+      if (*by_world.try_emplace(context.process(process).world, &value).first->second != value) return false;
+  return true;
+}
+
 // Two values or three; more, or a value each, is what differs by design.
 bool LooksMeantToDiffer(const Context& context, const Votes& votes, size_t processes) {
-  return votes.size() > 3 || (votes.size() == processes && processes > 2) || IsSpreadOverEachHost(context, votes);
+  return votes.size() > 3 || (votes.size() == processes && processes > 2) || IsSpreadOverEachHost(context, votes) ||
+         IsOfOneValueInEachWorld(context, votes);
 }
 
 std::vector<int32_t> RanksOf(const Context& context, const std::vector<size_t>& processes) {

@@ -91,8 +91,10 @@ std::vector<std::string> RankDisagreements(const Run& run) {
       Compare(process.rank(), first.size_name, first.size, sources[i].size_name, sources[i].size, &differences);
     }
     // A world of another size is a finding of its own (find/world_sizes.cc).
-    if (process.mpi_size > 1 && first.size == process.mpi_size)
-      Compare(process.rank(), first.rank_name, first.rank, "MPI's rank", process.mpi_rank, &differences);
+    int32_t rank = process.told ? process.told->mpi_rank : process.mpi_rank;
+    int32_t size = process.told ? process.told->mpi_size : process.mpi_size;
+    if (size > 1 && first.size == size)
+      Compare(process.rank(), first.rank_name, first.rank, "MPI's rank", rank, &differences);
     for (const Source& source : sources)
       if (source.rank && source.size && *source.rank >= *source.size)
         sentences.push_back(fmt::format("pid {} on {} was told rank {} by {}, of {} by {}", process.pid, process.host,

@@ -8,6 +8,7 @@
 #include "analyzer/load/load.h"
 #include "analyzer/load/run_dirs.h"
 #include "analyzer/load/survey.h"
+#include "analyzer/load/worlds.h"
 #include "analyzer/model/module_role.h"
 #include "analyzer/model/parallel.h"
 #include "proto/clock_ticks.h"
@@ -183,6 +184,7 @@ Run RunFollower::Take() {
 }
 
 void RunFollower::GiveBack(Run run) {
+  PartWorlds(&run);
   for (Process& process : run.processes) {
     auto tracked = tracked_.find(StemOf(process.file));
     if (tracked != tracked_.end()) tracked->second.loader->Resume(std::move(process));

@@ -17,6 +17,7 @@
 #include "analyzer/load/process_source.h"
 #include "analyzer/load/survey.h"
 #include "analyzer/load/telemetry.h"
+#include "analyzer/load/worlds.h"
 #include "analyzer/model/module_role.h"
 #include "analyzer/model/parallel.h"
 #include "proto/clock_ticks.h"
@@ -160,6 +161,7 @@ std::vector<NodeTelemetry> LoadNodes(const RunFiles& files) {
 
 void SettleRun(Run* run) {
   for (Process& process : run->processes) SettleEnd(&process);
+  JoinWorlds(run);
   std::sort(run->processes.begin(), run->processes.end(), ByRank);
   if (!run->processes.empty()) {
     run->run_id = run->processes.front().run_id;

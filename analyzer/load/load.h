@@ -43,7 +43,8 @@ Result<Run> OpenRun(const std::vector<std::string>& names, const LoadOptions& op
 // What the collectors saw of their nodes, one entry a host.
 std::vector<NodeTelemetry> LoadNodes(const RunFiles& files);
 
-// What LoadRun does at the end, for who loads by himself: concludes how processes without an end are, sorts by rank.
+// What LoadRun does at the end, for who loads by himself: concludes how processes without an end are, joins spawned
+// worlds (worlds.h), sorts by rank.
 void SettleRun(Run* run);
 
 }  // namespace ddbg::analyzer

@@ -134,15 +134,16 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   comm.size = c.size();
   comm.rank = c.rank();
   comm.remote_size = c.remote_size();
+  comm.peer_base = -1;
   comm.members = ExpandMembers(c.members(), members_left_);
   members_left_ -= comm.members.size();
   if (comm.members.empty() && !c.members().empty()) malformed_ = true;
+  comm.color = c.color();
+  comm.key = c.key();
   if (!comm.nccl) return;
   comm.blocking = c.blocking();
   comm.id_hash.assign(c.id_hash().begin(), c.id_hash().end());
   comm.id_use = c.id_use();
-  comm.color = c.color();
-  comm.key = c.key();
   comm.excluded.assign(c.excluded().begin(), c.excluded().end());
   comm.config.clear();
   for (const proto::KeyValue& pair : c.config()) comm.config.push_back({pair.key(), pair.value()});

@@ -138,6 +138,13 @@ void ProcessLoader::AddIdentity(const proto::Process& p) {
   process_.local_rank = p.local_rank();
   process_.node_rank = p.node_rank() - 1;
   process_.start_method = p.start_method();
+  process_.spawned = p.has_spawned();
+  if (process_.spawned) {
+    uint32_t world = p.spawned().world();
+    process_.world = world == 0 || world > INT32_MAX ? -1 : static_cast<int32_t>(world);
+    process_.parent_world = p.spawned().parent_world();
+    process_.parent_rank = p.spawned().parent_rank();
+  }
   process_.rank_sources = ToModel(p.rank_source());
   process_.environment = ToModel(p.environment());
   process_.host = p.host();

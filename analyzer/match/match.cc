@@ -126,9 +126,14 @@ uint64_t UidOf(const Process& process, const Call& call) {
 }
 
 int32_t WorldRank(const Communicator& comm, int32_t comm_rank) {
-  if (comm.remote_size > 0 || comm_rank < 0) return -1;
+  if ((comm.remote_size > 0 && comm.peer_base < 0) || comm_rank < 0) return -1;
   if (static_cast<size_t>(comm_rank) < comm.members.size()) return comm.members[comm_rank];
   return comm.kind == "world" ? comm_rank : -1;
+}
+
+int32_t PeerIn(const Communicator& comm, int32_t peer) {
+  if (comm.remote_size == 0 || peer < 0) return peer;
+  return comm.peer_base < 0 ? kNoPeer : comm.peer_base + peer;
 }
 
 }  // namespace ddbg::analyzer

@@ -79,7 +79,12 @@ Matching MatchCollectives(const Run& run);
 // uid of the communicator a call was made on; 0 if it is not known.
 uint64_t UidOf(const Process& process, const Call& call);
 
-// World rank of a communicator's member; -1 if unknown. For an inter-communicator the peer is on the other side: -1.
+// World rank of a communicator's member; -1 if unknown. Of an inter-communicator: by its number among the members of both
+// sides, which PeerIn gives.
 int32_t WorldRank(const Communicator& comm, int32_t comm_rank);
+
+// The peer of a message among the communicator's members; what is no rank stays as it is. kNoPeer: on the other side of
+// an inter-communicator of which this one alone is known.
+int32_t PeerIn(const Communicator& comm, int32_t peer);
 
 }  // namespace ddbg::analyzer

@@ -73,8 +73,10 @@ class Matcher {
   void AddTaken(size_t index, size_t call_index) {
     const Call& call = run_.processes[index].calls[call_index];
     auto comm = run_.processes[index].comms.find(call.comm);
-    if (comm == run_.processes[index].comms.end() || comm->second.remote_size > 0 || call.peer < 0) return;
-    std::vector<End>& receives = EndsOf(comm->second, call, call.peer, Direction::kReceive).receives;
+    if (comm == run_.processes[index].comms.end()) return;
+    int32_t peer = PeerIn(comm->second, call.peer);
+    if (peer < 0) return;
+    std::vector<End>& receives = EndsOf(comm->second, call, peer, Direction::kReceive).receives;
     taken_[call.seq] = {&receives, receives.size()};
     End end{index, call_index, call.tag};
     end.only_taken = true;
@@ -85,8 +87,7 @@ class Matcher {
     const Process& process = run_.processes[index];
     const Call& call = process.calls[call_index];
     auto comm = process.comms.find(call.comm);
-    // Ranks on an inter-communicator name the other side; a message to nobody needs no partner.
-    if (comm == process.comms.end() || comm->second.remote_size > 0 || call.peer == kProcNull) return;
+    if (comm == process.comms.end() || call.peer == kProcNull) return;  // a message to nobody needs no partner
     End end{index, call_index, comm->second.nccl ? 0 : call.tag};
     end.completed = !call.open();
     int32_t peer = call.peer;
@@ -101,7 +102,8 @@ class Matcher {
           peer = completion->second.peer, end.tag = completion->second.tag;
       }
     }
-    if (end.cancelled || peer == kProcNull) return;
+    peer = PeerIn(comm->second, peer);
+    if (end.cancelled || peer == kProcNull || peer == kNoPeer) return;
     if (direction == Direction::kReceive && (peer == kAnySource || end.tag == kAnyTag)) {
       messages_.wild.push_back({index, call_index, comm->second.uid, end.operation, end.tag});
       return;
@@ -133,15 +135,16 @@ class Matcher {
       Call call;
       call.call = dropped.call;
       auto comm = process.comms.find(dropped.comm);
-      if (!call.known() || comm == process.comms.end() || comm->second.remote_size > 0) continue;
-      if (dropped.peer == kProcNull || dropped.peer == kAnySource || dropped.tag == kAnyTag) continue;
+      if (!call.known() || comm == process.comms.end() || dropped.tag == kAnyTag) continue;
+      int32_t peer = PeerIn(comm->second, dropped.peer);
+      if (peer < 0) continue;
       int32_t own = comm->second.rank;
       uint64_t uid = comm->second.uid;
       int32_t tag = comm->second.nccl ? 0 : dropped.tag;
       switch (ddbg::DirectionOf(call.info(), dropped.op, dropped.flags)) {
-        case Direction::kSend: messages_.channels[{uid, own, dropped.peer}].passed[tag].sends += dropped.times; break;
+        case Direction::kSend: messages_.channels[{uid, own, peer}].passed[tag].sends += dropped.times; break;
         case Direction::kReceive:
-          messages_.channels[{uid, dropped.peer, own}].passed[tag].receives += dropped.times;
+          messages_.channels[{uid, peer, own}].passed[tag].receives += dropped.times;
           break;
         case Direction::kNone: break;
       }

@@ -66,6 +66,7 @@ constexpr std::string_view kKindNames[] = {
     "session_finalize",
     "spawn",
     "connect",
+    "disconnect",
     "comm_parent",
     "port",
     "win_create",

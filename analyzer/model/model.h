@@ -56,6 +56,10 @@ struct Communicator {
   int32_t rank = -1;
   uint32_t remote_size = 0;
   std::vector<int32_t> members;  // world ranks, by rank in this communicator; empty if unknown, as of NCCL always
+  // Of an inter-communicator both of whose sides are known: the members of one after those of the other, `rank` among
+  // them, and this is what a peer's number lacks to be one of these. −1: the other side is not known.
+  int32_t peer_base = -1;
+  int32_t color = 0, key = 0;  // of a split
   bool freed = false;
   // NCCL
   bool nccl = false;
@@ -64,7 +68,6 @@ struct Communicator {
   std::string device_id;  // PCI bus id; "" if not known
   std::vector<uint64_t> id_hash;
   uint32_t id_use = 0;
-  int32_t color = 0, key = 0;  // of a split
   std::vector<int32_t> excluded;
   std::vector<KeyValue> config;
 };
@@ -179,6 +182,13 @@ struct Dropped {
   bool by_choice = false;  // some of it is in the files, and was left out when they were loaded
 };
 
+// Of a process whose world was spawned, or that has communicators with such processes: what load/worlds.cc has put
+// another in place of, to be the same in all processes of the run.
+struct Told {
+  int32_t mpi_rank = -1, mpi_size = -1, launcher_rank = -1, launcher_world_size = -1, world = 0;
+  std::unordered_map<uint32_t, Communicator> comms;
+};
+
 struct Process {
   // identity, as the launcher and the system say
   std::string file;                // path of the trace file, or of the last of several
@@ -186,6 +196,10 @@ struct Process {
   std::string run_id;
   uint32_t attempt_id = 0;
   int32_t launcher_rank = -1, launcher_world_size = -1, local_rank = -1, node_rank = -1;
+  bool spawned = false;                         // by MPI_Comm_spawn
+  int32_t world = 0;                            // n-th world of the run; 0: the launcher's; −1: not known
+  int32_t parent_world = -1, parent_rank = -1;  // of the root of the spawn; −1: not known
+  std::optional<Told> told;
   std::vector<KeyValue> rank_sources, environment;
   std::string host, machine_id, boot_id, parent, exe, cwd, git_commit, launcher, clock, stacks, ddbg_version;
   int32_t pid = 0, ppid = 0;
@@ -236,11 +250,20 @@ struct Process {
   }
 };
 
+// A world of ranks that another one spawned.
+struct SpawnedWorld {
+  int32_t world = 0;            // from 1
+  int32_t first = 0, size = 0;  // its ranks in the run
+  int32_t root = -1;            // rank in the run of the process that spawned it; −1: not known
+  size_t call = SIZE_MAX;       // of that one, by which it did
+};
+
 struct Run {
   std::string run_id;
   uint32_t attempt_id = 0;
   std::string dir;
   std::vector<Process> processes;       // by rank, then pid
+  std::vector<SpawnedWorld> spawned;    // in the order of their numbers
   std::vector<NodeTelemetry> nodes;     // one a host that was sampled
   std::vector<std::string> unreadable;  // files that gave nothing: one sentence each
   std::vector<std::string> caveats;     // what else loading left out: one sentence each

@@ -256,6 +256,11 @@ void PrintInfoJson(const Run& run, bool telemetry, Output& out) {
   if (timeline.realtime_ns()) json["start_realtime_ns"] = timeline.realtime_ns();
   json["duration_ns"] = timeline.end_ns();
   json["missing_ranks"] = MissingRanks(run);
+  for (const SpawnedWorld& world : run.spawned)
+    json["spawned_worlds"].push_back({{"world", world.world},
+                                      {"first_rank", world.first},
+                                      {"size", world.size},
+                                      {"spawned_by", world.root < 0 ? Json() : Json(world.root)}});
   json["communicators"] = CommunicatorsOf(run);
   json["ranks"] = Json::array();
   for (size_t i = 0; i < run.processes.size(); ++i)

@@ -14,6 +14,7 @@
 #include "analyzer/render/info.h"
 #include "analyzer/render/telemetry.h"
 #include "analyzer/report/run_summary.h"
+#include "analyzer/report/spawned.h"
 #include "analyzer/steps/roles.h"
 #include "analyzer/verdict/attempts.h"
 
@@ -130,6 +131,7 @@ std::string Header(const Run& run, const Terminal& terminal) {
   text += Line("duration", DurationText(timeline.end_ns()));
   if (WorldSize(run) >= 0) text += Line("ranks", fmt::format("{} of {}", run.processes.size(), WorldSize(run)));
   text += Line("missing", RanksText(MissingRanks(run)));
+  for (const SpawnedWorld& world : run.spawned) text += Line("spawned", SpawnedText(run, world, ""));
   return text;
 }
 

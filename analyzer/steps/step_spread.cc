@@ -145,9 +145,10 @@ class Spreader {
         bool receives = kind == CallKind::Recv || (kind == CallKind::Sendrecv && second) || kind == CallKind::Mrecv ||
                         (kind == CallKind::Start && call.op == 2);
         auto comm = process.comms.find(call.comm);
-        if ((!sends && !receives) || comm == process.comms.end() || comm->second.rank == call.peer) continue;
-        int32_t own = comm->second.rank;
-        PairCalls& pair = pairs_[{comm->second.uid, sends ? own : call.peer, sends ? call.peer : own}];
+        if ((!sends && !receives) || comm == process.comms.end()) continue;
+        int32_t own = comm->second.rank, peer = PeerIn(comm->second, call.peer);
+        if (peer < 0 || peer == own) continue;
+        PairCalls& pair = pairs_[{comm->second.uid, sends ? own : peer, sends ? peer : own}];
         (sends ? pair.sends : pair.receives).emplace_back(i, c);
       }
     }

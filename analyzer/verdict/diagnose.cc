@@ -20,6 +20,7 @@
 #include "analyzer/model/describe.h"
 #include "analyzer/model/losses.h"
 #include "analyzer/report/run_summary.h"
+#include "analyzer/report/spawned.h"
 #include "analyzer/verdict/marks_alone.h"
 
 namespace ddbg::analyzer {
@@ -208,8 +209,18 @@ std::set<std::string> OtherTools(const Run& run) {
   return sentences;
 }
 
-void AddCaveats(const Context& context, Diagnosis* diagnosis) {
+void AddSpawned(Context& context, Diagnosis* diagnosis) {
+  for (const SpawnedWorld& world : context.run.spawned) {
+    size_t root = context.ProcessOfRank(world.root);
+    bool known = world.root >= 0 && root != kNoIndex && world.call < context.process(root).calls.size();
+    diagnosis->caveats.push_back(
+        SpawnedText(context.run, world, known ? context.Line(root, world.call) : std::string()));
+  }
+}
+
+void AddCaveats(Context& context, Diagnosis* diagnosis) {
   const Run& run = context.run;
+  AddSpawned(context, diagnosis);
   for (const Process& process : run.processes) {
     if (process.lost_total() > 0)
       diagnosis->caveats.push_back(

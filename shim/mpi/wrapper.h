@@ -157,7 +157,8 @@ template <MpiCall kCall>
     if (m.pending.operation || m.pending.persistent) g_tables->requests.Remove(static_cast<uint64_t>(m.handle));
   }
   if constexpr (kind == CallKind::Cancel) MarkCancelled(m.handle);
-  if constexpr (kind == CallKind::CommFree || kind == CallKind::WinFree || kind == CallKind::FileClose)
+  if constexpr (kind == CallKind::CommFree || kind == CallKind::Disconnect || kind == CallKind::WinFree ||
+                kind == CallKind::FileClose)
     RemoveCommunicator(t, m.comm_handle);
   if constexpr (kind == CallKind::SessionFinalize) LeaveSession();
   if constexpr (kind == CallKind::CommName)

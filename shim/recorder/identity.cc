@@ -13,6 +13,7 @@
 #include "shim/recorder/clock.h"
 #include "shim/recorder/proc_files.h"
 #include "shim/recorder/run_id.h"
+#include "shim/recorder/spawned.h"
 
 namespace ddbg::shim {
 namespace {
@@ -93,6 +94,15 @@ void AddRanks(protozero::pbf_writer& process, const LauncherWords& words) {
   if (as.node_rank >= 0) process.add_sint32(29, as.node_rank + 1);
 }
 
+void AddSpawned(protozero::pbf_writer& process, const LauncherWords& words) {
+  SpawnedAs as = Spawned(words);
+  if (!as.spawned) return;
+  protozero::pbf_writer spawned(process, 31);
+  spawned.add_uint32(1, as.world);
+  spawned.add_sint32(2, as.parent_world);
+  spawned.add_sint32(3, as.parent_rank);
+}
+
 }  // namespace
 
 std::string InitialEnvironment() { return ReadSmallFile("/proc/self/environ"); }
@@ -131,6 +141,7 @@ std::string EncodeProcess(const Settings& settings, const LauncherWords& words, 
     process.add_uint64(27, settings.budget_bytes);
     if (!settings.telemetry) process.add_bool(28, true);
     if (std::string method = StartMethod(); !method.empty()) process.add_string(30, method);
+    AddSpawned(process, words);
   }
   return chunk;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/recorder/ancestors.h"
+#include "shim/recorder/spawned.h"
 
 namespace ddbg::shim {
 namespace {
@@ -23,7 +24,7 @@ std::string NameOf(const Ancestor& process) {
 // on several nodes must be one that all of them know.
 std::string OfSlurm(const LauncherWords& words, const std::string& own) {
   std::string id = std::string("slurm-") + words.Get("SLURM_JOB_ID");
-  if (words.Has("PMIX_NAMESPACE") && words.Has("OMPI_COMM_WORLD_RANK")) return id + "-" + words.Get("PMIX_NAMESPACE");
+  if (words.Has("PMIX_NAMESPACE") && words.Has("OMPI_COMM_WORLD_RANK")) return id + "-" + LaunchedJob(words);
   if (words.Has("SLURM_STEP_ID")) id += std::string(".") + words.Get("SLURM_STEP_ID");
   bool one_node = !strcmp(words.Get("SLURM_JOB_NUM_NODES"), "1");
   return one_node && !own.empty() ? id + "-" + own : id;
@@ -35,7 +36,7 @@ std::string OfLauncher(const LauncherWords& words) {
   bool torchrun = words.Has("TORCHELASTIC_RUN_ID"), open_mpi = words.Has("OMPI_COMM_WORLD_RANK");
   if (LauncherName(words) == "Slurm" || !(torchrun || open_mpi || words.Has("PMI_RANK"))) return "";
   // Several torchruns that mpirun has started are one job.
-  std::string job = open_mpi ? words.Get("PMIX_NAMESPACE") : "";
+  std::string job = open_mpi ? LaunchedJob(words) : "";
   Ancestor launcher = FindLauncher(!job.empty());
   if (job.empty()) job = std::to_string(launcher.pid);
   return std::string(torchrun ? "torchrun-" : open_mpi ? "ompi-" : "hydra-") + job + "-" + StartTime(launcher);

@@ -21,6 +21,7 @@ class Debian:
     """A release with packages in it; made when it is first needed and kept outside the tree."""
 
     def __init__(self, suite, *packages):
+        self.suite = suite
         made = subprocess.run([ROOT / "scripts/debian_directory.sh", suite, *packages], capture_output=True, text=True)
         if made.returncode == 77:
             pytest.skip(made.stderr.strip().splitlines()[-1])

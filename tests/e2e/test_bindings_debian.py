@@ -4,7 +4,7 @@ import pytest
 
 from debian import Debian
 from harness import start_collector
-from launchers import FLAGS
+from launchers import FLAGS, PROGRAMS as PROGRAMS_HERE
 from test_bindings import BINDINGS, FORTRAN_TYPES, RANKS, expected, recorded
 from verdicts import assert_healthy
 
@@ -74,3 +74,25 @@ def test_every_binding_is_recorded_once(bench, debian, collector, mpi):
                 wrong.append((name, rank, [row for row in got if row not in want][:4], [row for row in want if row not in got][:4], len(got)))
         assert_healthy(bench.diagnose(run_id))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_spawned_worlds_are_of_one_run(bench, debian, collector, mpi):
+    """Open MPI 5 names its worlds; MPICH does not say which world a process is of."""
+    if mpi == "mpich" and debian.suite == "trixie":
+        pytest.skip("MPICH 4.2 of Debian 13 spawns nothing, with and without the library")
+    program = bench.folder / "spawn_pool"
+    made = debian.run(bench, ["mpicc." + mpi, *FLAGS, PROGRAMS_HERE / "spawn_pool.c", "-o", program])
+    assert made.returncode == 0, made.stderr
+    command = [*LAUNCH[mpi][:-1], 1, program]
+    environment = dict(DDBG_DIR=bench.runs, DDBG_SOCKET=bench.short / "s", DDBG_RUN_ID="pool", HOME="/tmp", LD_PRELOAD=bench.library,
+                       FI_PROVIDER="tcp,sockets", PMIX_MCA_gds="hash")
+    done = debian.run(bench, ["timeout", "60", *command], **environment)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    info = bench.info("pool")
+    assert [process["rank"] for process in info["ranks"]] == [0, 1, 2]
+    assert info["spawned_worlds"] == [{"world": 1, "first_rank": 1, "size": 2, "spawned_by": 0}]
+    members = {comm["name"]: comm["ranks"] for comm in info["communicators"]}
+    assert members["spawn#0 of MPI_COMM_WORLD"] == [0, 1, 2] and members["MPI_COMM_WORLD of spawn 1"] == [1, 2]
+    verdict = bench.diagnose("pool")
+    assert verdict["verdict"] == "healthy", verdict

@@ -18,7 +18,7 @@ static int child(MPI_Comm parent, int argc, char** argv) {
   talk(parent, 0);
   CALL(Allreduce, MPI_IN_PLACE, (int[]){1}, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank != NumberAfter(argc, argv, "--skip", -1)) CALL(Barrier, parent);
-  CALL(Comm_disconnect, &parent);
+  CALL(Comm_disconnect, &parent);  // mark: part
   CALL(Finalize);
   snprintf(prefix, sizeof prefix, "%s-%s", TextAfter(argc, argv, "--counts", "counts"),
            TextAfter(argc, argv, "--child", ""));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shim/recorder/run_id.h"
+#include "shim/recorder/spawned.h"
 #include "shim/recorder/tf_config.h"
 
 namespace ddbg::shim {
@@ -176,6 +177,46 @@ TEST(RunIds, AreOfTheLaunchWhoeverSaysSo) {
 }
 
 // On one node a launch is a process: two launches of one Slurm job are two runs.
+// Open MPI 4 has numbers, of which the lower half is the job's within its launch; Open MPI 5 has names.
+TEST(SpawnedWorlds, AreOfTheRunThatSpawnedThem) {
+  auto of = [](const char* job, const char* parent) {
+    return Words(With(kOpenMpi, {{"PMIX_NAMESPACE", job}, {"OMPI_PARENT_PORT", parent}}));
+  };
+  LauncherWords first = Words(With(kOpenMpi, {{"PMIX_NAMESPACE", "1800470529"}}));
+  LauncherWords second = of("1800470530", "1800470529.1:3329464020");
+  EXPECT_FALSE(Spawned(first).spawned);
+  SpawnedAs as = Spawned(second);
+  EXPECT_TRUE(as.spawned);
+  EXPECT_EQ(as.world, 1u);
+  EXPECT_EQ(as.parent_world, 0);
+  EXPECT_EQ(as.parent_rank, 1);
+  EXPECT_EQ(RunId(Settings{}, second), RunId(Settings{}, first));
+  LauncherWords third = of("1800470531", "1800470530.0:1");  // by the spawned ones
+  EXPECT_EQ(Spawned(third).parent_world, 1);
+  EXPECT_EQ(RunId(Settings{}, third), RunId(Settings{}, first));
+
+  LauncherWords named = of("prterun-vm-9581@3", "554762242.4:1970727060");
+  EXPECT_EQ(Spawned(named).world, 2u);
+  EXPECT_EQ(Spawned(named).parent_world, 1);
+  EXPECT_EQ(Spawned(named).parent_rank, 4);
+  EXPECT_EQ(LaunchedJob(named), "prterun-vm-9581@1");
+  // each prun of a server that stays is a run
+  EXPECT_EQ(LaunchedJob(of("prte-vm-9581@7", "554762246.0:1970727060")), "prte-vm-9581@6");
+  EXPECT_EQ(LaunchedJob(Words(With(kOpenMpi, {{"PMIX_NAMESPACE", "prte-vm-9581@6"}}))), "prte-vm-9581@6");
+  // an mpirun that a spawned rank has started inherits its environment
+  EXPECT_FALSE(Spawned(of("1700000001", "1800470529.1:3329464020")).spawned);
+  EXPECT_FALSE(Spawned(of("1700000002", "1800470529.1:3329464020")).spawned);
+  EXPECT_FALSE(Spawned(of("slurm.pmix.77.0", "1.0:1")).spawned);
+  EXPECT_FALSE(Spawned(of("1800470530", "")).spawned);
+  EXPECT_FALSE(Spawned(of("1800470530", "port")).spawned);
+
+  Variables hydra = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
+  EXPECT_FALSE(Spawned(Words(hydra)).spawned);
+  SpawnedAs unknown = Spawned(Words(With(hydra, {{"PMI_SPAWNED", "1"}})));
+  EXPECT_TRUE(unknown.spawned);
+  EXPECT_EQ(unknown.world, 0u);
+}
+
 TEST(RunIds, OfLaunchesAfterEachOtherInOneSlurmJobDiffer) {
   Settings settings;
   Variables one_node = With(kTorchrun, {{"SLURM_JOB_ID", "77"}, {"SLURM_JOB_NUM_NODES", "1"}});
