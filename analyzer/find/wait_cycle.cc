@@ -159,6 +159,7 @@ class CycleRule {
     finding.confidence = perhaps || fresh ? 0.7 : 1.0;
     DescribeCycle(processes, path, process, edges[first].call, &finding);
     if (ties.locks) TellOfLocks(path, edges, &finding);
+    if (ties.epochs) TellOfEpochs(path, edges, &finding);
     findings_.push_back(std::move(finding));
   }
 
@@ -184,6 +185,18 @@ class CycleRule {
     int64_t closed_ns = finding->first.t_ns;
     finding->first = HeldLockEvent(context_, edges[first]);
     finding->first.t_ns = closed_ns;
+  }
+
+  // What a peer has not called shows in no call that is open.
+  void TellOfEpochs(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, Finding* finding) {
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (edges[i].kind != WaitKind::kEpoch) continue;
+      size_t process = nodes_[path[i]].process;
+      std::string text = fmt::format("rank {} waits in {} for the {} of rank {}", context_.rank(process),
+                                     context_.Describe(process, edges[i].call), edges[i].awaits, edges[i].to_rank);
+      finding->summary += fmt::format(" {}.", Capitalized(text));
+      finding->evidence.push_back(std::move(text));
+    }
   }
 
   int64_t StartOf(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, size_t i) const {
