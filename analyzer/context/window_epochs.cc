@@ -1,7 +1,9 @@
 #include "analyzer/context/window_epochs.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "analyzer/context/group_creation.h"
 #include "analyzer/model/losses.h"
@@ -12,11 +14,6 @@ namespace {
 constexpr std::string_view kStart = "MPI_Win_start", kPost = "MPI_Win_post", kComplete = "MPI_Win_complete";
 constexpr int32_t kUnchecked = 1;  // Call::tag of a start: with MPI_MODE_NOCHECK, which waits for nobody
 
-bool Names(const Process& process, const Call& call, int32_t rank) {
-  std::vector<int32_t> group = GroupOf(process, call);
-  return std::binary_search(group.begin(), group.end(), rank);
-}
-
 // A process's calls of epochs on one window, up to `end`, an index into its calls.
 class Epochs {
  public:
@@ -25,7 +22,7 @@ class Epochs {
     for (size_t i = 0; i < std::min(end, process_.calls.size()); ++i) {
       const Call& call = process_.calls[i];
       if (call.known() && call.info().kind == CallKind::Epoch && call.start_ns < until_ns &&
-          UidOf(process_, call) == window)
+          UidOf(process_, call) == window && (call.open() || call.result == 0))
         calls_.push_back(i);
     }
   }
@@ -41,9 +38,8 @@ class Epochs {
   }
 
   size_t CountNaming(std::string_view name, int32_t rank) const {
-    return static_cast<size_t>(std::count_if(calls_.begin(), calls_.end(), [&](size_t i) {
-      return Name(i) == name && Names(process_, process_.calls[i], rank);
-    }));
+    return static_cast<size_t>(
+        std::count_if(calls_.begin(), calls_.end(), [&](size_t i) { return Name(i) == name && Names(i, rank); }));
   }
 
   // Completes of what a start began that names the rank.
@@ -51,15 +47,24 @@ class Epochs {
     size_t count = 0;
     bool named = false;
     for (size_t i : calls_) {
-      if (Name(i) == kStart) named = Names(process_, process_.calls[i], rank);
+      if (Name(i) == kStart) named = Names(i, rank);
       if (Name(i) == kComplete) count += named;
     }
     return count;
   }
 
  private:
+  // Of thousands of epochs few have a group of their own.
+  bool Names(size_t call, int32_t rank) const {
+    auto [known, fresh] = names_.try_emplace({process_.calls[call].aux, rank});
+    if (!fresh) return known->second;
+    std::vector<int32_t> group = GroupOf(process_, process_.calls[call]);
+    return known->second = std::binary_search(group.begin(), group.end(), rank);
+  }
+
   const Process& process_;
   std::vector<size_t> calls_;
+  mutable std::map<std::pair<uint64_t, int32_t>, bool> names_;  // by group and rank
 };
 
 }  // namespace
