@@ -25,6 +25,8 @@
 #undef DDBG_MPI
 extern "C" void MPI_Pcontrol();
 extern "C" void PMPI_Pcontrol();
+extern "C" void MPI_Group_free();
+extern "C" void PMPI_Group_free();
 
 // A function of CUDA, and its variant for a default stream per thread if there is one.
 #define DDBG_EACH_Plain(name, act) act(name)
@@ -60,7 +62,7 @@ constexpr auto MakeNames() {
 #define DDBG_MPI(name, ...) DDBG_MPI_ROW(name)
 #include "proto/calls_mpi.def"
 #undef DDBG_MPI
-      DDBG_MPI_ROW(Pcontrol)
+      DDBG_MPI_ROW(Pcontrol) DDBG_MPI_ROW(Group_free)
 #define DDBG_ROW(name) Name{#name, name, &cuda::g_copies},
 #define DDBG_CUDA(name, suffix, ...) DDBG_EACH_##suffix(name, DDBG_ROW)
 #include "proto/calls_cuda.def"

@@ -6,6 +6,8 @@
 
 #include "analyzer/context/group_creation.h"
 #include "analyzer/context/stream_waits.h"
+#include "analyzer/context/window_epochs.h"
+#include "analyzer/context/window_locks.h"
 #include "analyzer/model/call_fields.h"
 
 namespace ddbg::analyzer {
@@ -13,7 +15,8 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(Context& context) : context_(context), most_edges_(MostEdges(context)), streams_(context) {}
+  explicit Builder(Context& context)
+      : context_(context), most_edges_(MostEdges(context)), streams_(context), locks_(context), epochs_(context) {}
 
   std::vector<WaitNode> Build() {
     std::vector<WaitNode> nodes;
@@ -75,6 +78,11 @@ class Builder {
         if (index + 1 < context_.process(process).calls.size()) AddMessage(process, index + 1, false, node);
         return;
       case CallKind::Wait: return AddRequests(process, index, node);
+      case CallKind::Epoch: return epochs_.AddCall(process, index, node);
+      case CallKind::Lock:
+      case CallKind::Unlock:
+      case CallKind::Flush: return locks_.AddCall(process, index, node);
+      case CallKind::Rma: return AddOneSided(process, index, node);
       default: return;
     }
   }
@@ -90,6 +98,11 @@ class Builder {
             {member.process, context_.rank(member.process), WaitKind::kCollective, group->uid, call.seq, index});
     AddUntraced(context_.process(process), call, *group, index, node);
     node->met = node->met || (node->edges.empty() && group->members.size() > 1);
+  }
+
+  void AddOneSided(size_t process, size_t index, WaitNode* node) {
+    locks_.AddCall(process, index, node);
+    epochs_.AddCall(process, index, node);
   }
 
   // Nothing counts it but the members' own calls of the same group.
@@ -224,6 +237,7 @@ class Builder {
     const Call& call = context_.call(process, posted);
     CallKind kind = call.info().kind;
     if (IsCollective(call)) return AddCollective(process, posted, node);
+    if (kind == CallKind::Rma) return AddOneSided(process, posted, node);
     if (kind == CallKind::Sendrecv) {  // the operation's number leads to its second half
       AddMessage(process, posted - 1, true, node);
       return AddMessage(process, posted, false, node);
@@ -236,6 +250,8 @@ class Builder {
   Context& context_;
   size_t most_edges_;
   StreamWaits streams_;
+  WindowLocks locks_;
+  WindowEpochs epochs_;
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ enum class WaitKind {
   kGroup,   // for members of a group that is made into a communicator
   kStream,  // for another stream, where something comes first
   kDevice,  // the program waits for a stream of its own
+  kLock,    // of a window, which the peer holds
+  kEpoch,   // of a window, which the peer has not begun or ended on its side
 };
 
 struct WaitEdge {
@@ -26,9 +28,11 @@ struct WaitEdge {
   int32_t to_rank = -1;  // of MPI_COMM_WORLD
   WaitKind kind = WaitKind::kCollective;
   uint64_t comm_uid = 0;
-  size_t seq = 0;          // collectives
-  size_t call = kNoIndex;  // of the waiting process: the call that posted what it waits for
-  bool not_begun = false;  // the peer made its call, but that came to nothing
+  size_t seq = 0;           // collectives
+  size_t call = kNoIndex;   // of the waiting process: the call that posted what it waits for
+  bool not_begun = false;   // the peer made its call, but that came to nothing
+  size_t lock = kNoIndex;   // kLock: the peer's call that took it
+  const char* awaits = "";  // kEpoch: the function that the peer has not called
 };
 
 enum class Stand {

@@ -234,10 +234,19 @@ void Move(Context& context, const Departure& departure, Finding* finding) {
   finding->confidence = std::min(finding->confidence, 0.9);
 }
 
+// Who holds a window's lock is known, and no path of collectives says more of that.
+bool IsOfLocks(const Context& context, const Finding& finding) {
+  if (finding.first.process == kNoIndex || finding.first.call == kNoIndex) return false;
+  const Call& call = context.call(finding.first.process, finding.first.call);
+  if (!call.known()) return false;
+  CallKind kind = call.info().kind;
+  return kind == CallKind::Lock || kind == CallKind::Unlock || kind == CallKind::Flush || kind == CallKind::Rma;
+}
+
 // Is it a matter of who called what at all?
-bool IsOutOfStep(const Finding& finding) {
+bool IsOutOfStep(const Context& context, const Finding& finding) {
   if (finding.first.process == kNoIndex || finding.first.comm_uid == 0) return false;
-  if (finding.proof == Proof::kCycle) return true;
+  if (finding.proof == Proof::kCycle) return !IsOfLocks(context, finding);
   return finding.proof == Proof::kMismatch && finding.kind != "group_creation_mismatch";
 }
 
@@ -305,7 +314,7 @@ void ExplainByPast(Context& context, const std::set<size_t>& culprits, Finding* 
 }  // namespace
 
 void ExplainByPath(Context& context, Finding* finding) {
-  if (!IsOutOfStep(*finding)) return;
+  if (!IsOutOfStep(context, *finding)) return;
   std::set<size_t> culprits;
   for (int32_t rank : finding->culprit_ranks)
     if (size_t process = context.ProcessOfRank(rank); process != kNoIndex && culprits.size() < kRanks)

@@ -1,10 +1,12 @@
-// Point-to-point ends without a partner: a receive that waits for what was sent under another tag, and, in a job that
-// ended well, messages nobody ever received.
+// Point-to-point ends without a partner: a receive that waits for what was sent under another tag, to another rank or
+// on another communicator, and, in a job that ended well, messages nobody ever received.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analyzer/context/context.h"
+#include "analyzer/context/waits.h"
 #include "analyzer/model/describe.h"
 
 namespace ddbg::analyzer {
@@ -57,6 +59,7 @@ class UnmatchedRule {
       for (const End& send : ends.sends)
         if (send.partner == kNoIndex) return ReportNearMiss(receive, send);
       if (const End* send = SentElsewhere(channel, receive)) return ReportWrongPeer(channel, receive, *send);
+      if (const End* send = SentOnAnother(channel, receive)) return ReportWrongComm(receive, *send);
     }
   }
 
@@ -73,6 +76,73 @@ class UnmatchedRule {
           return &send;
     }
     return nullptr;
+  }
+
+  // The same between the two processes on another communicator, where the sender does nothing more before this receive
+  // is over: else what is waited for may still come.
+  const End* SentOnAnother(const Channel& channel, const End& receive) {
+    const Member* source = MemberAt(channel, channel.source);
+    if (receive.tag < 0 || !source || source->process == receive.process) return nullptr;
+    for (const auto& [other, ends] : context_.messages.channels) {
+      if (other.comm_uid == channel.comm_uid || ends.nccl || !BothTraced(other) || IsTakenFromAnyone(other)) continue;
+      const Member *from = MemberAt(other, other.source), *to = MemberAt(other, other.destination);
+      if (!from || !to || from->process != source->process || to->process != receive.process) continue;
+      for (const End& send : ends.sends)
+        if (send.partner == kNoIndex && send.tag == receive.tag &&
+            context_.call(send.process, send.call).count == context_.call(receive.process, receive.call).count &&
+            WaitsFor(send.process, receive.process))
+          return &send;
+    }
+    return nullptr;
+  }
+
+  // By a receive that has not told yet what it got.
+  bool IsTakenFromAnyone(const Channel& channel) const {
+    return std::any_of(context_.messages.wild.begin(), context_.messages.wild.end(),
+                       [&](const Messages::Wild& wild) { return wild.comm_uid == channel.comm_uid; });
+  }
+
+  // Is the process through with its calls, or held up by what `other` has not done, be it over others?
+  bool WaitsFor(size_t process, size_t other) {
+    if (!waits_) waits_ = BuildWaits(context_);
+    std::vector<bool> seen(waits_->size());
+    std::vector<size_t> left = {process};
+    while (!left.empty()) {
+      size_t at = left.back();
+      left.pop_back();
+      const WaitNode& node = (*waits_)[at];
+      if (at == other || (at == process && (node.stand == Stand::kFinalize || node.stand == Stand::kEnded)))
+        return true;
+      if (seen[at] || node.stand != Stand::kWaiting || node.any_suffices) continue;
+      seen[at] = true;
+      for (const WaitEdge& edge : node.edges)
+        if (edge.to != kNoIndex) left.push_back(edge.to);
+    }
+    return false;
+  }
+
+  void ReportWrongComm(const End& receive, const End& send) {
+    Finding finding;
+    finding.kind = "p2p_unmatched";
+    finding.proof = Proof::kMissing;
+    finding.first = context_.Event(receive.process, receive.call);
+    // Either end may be the wrong one.
+    finding.first.t_ns = std::min(finding.first.t_ns, context_.StartNs(send.process, send.call));
+    finding.first.field = "communicator";
+    finding.first.actual = finding.first.comm;
+    finding.first.expected = context_.Event(send.process, send.call).comm;
+    finding.culprit_ranks = {context_.rank(receive.process), context_.rank(send.process)};
+    std::sort(finding.culprit_ranks.begin(), finding.culprit_ranks.end());
+    std::string line = context_.Line(receive.process, receive.call), sent = context_.Line(send.process, send.call);
+    finding.summary =
+        fmt::format("Rank {} waits in {}{} for a message that rank {} sent on another communicator: {}{}.",
+                    context_.rank(receive.process), context_.Describe(receive.process, receive.call),
+                    line.empty() ? "" : " at " + line, context_.rank(send.process),
+                    context_.Describe(send.process, send.call), sent.empty() ? "" : " at " + sent);
+    finding.evidence = {fmt::format("rank {} is {}", context_.rank(receive.process), context_.WhereIs(receive.process)),
+                        fmt::format("rank {} is {}", context_.rank(send.process), context_.WhereIs(send.process))};
+    finding.confidence = 0.9;
+    findings_.push_back(std::move(finding));
   }
 
   void ReportWrongPeer(const Channel& channel, const End& receive, const End& send) {
@@ -202,6 +272,7 @@ class UnmatchedRule {
   }
 
   Context& context_;
+  std::optional<std::vector<WaitNode>> waits_;  // once asked for
   std::vector<Finding> findings_;
 };
 

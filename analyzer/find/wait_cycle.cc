@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "analyzer/find/held_lock.h"
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/describe.h"
 
@@ -20,6 +21,29 @@ constexpr double kCycleSeconds = 0.5;
 constexpr double kStreamCycleSeconds = 2.0;
 // Small messages of NCCL may be done before their receiver comes.
 constexpr double kMessageCycleSeconds = 10.0;
+
+// What the processes of a cycle wait for.
+struct Ties {
+  std::set<uint64_t> comms;  // of collectives
+  bool collectives = false, messages = false, locks = false, epochs = false;
+
+  void Add(const Context& context, size_t process, const WaitEdge& edge) {
+    const Call& call = context.call(process, edge.call);
+    bool collective = IsCollective(call), window = edge.kind == WaitKind::kLock || edge.kind == WaitKind::kEpoch;
+    if (collective) comms.insert(UidOf(context.process(process), call));
+    collectives = collectives || collective;
+    messages = messages || (!collective && !window);
+    locks = locks || edge.kind == WaitKind::kLock;
+    epochs = epochs || edge.kind == WaitKind::kEpoch;
+  }
+
+  const char* Kind() const {
+    bool others = messages || epochs;
+    if (locks) return collectives || others ? "wait_cycle" : "order_inversion";
+    if (!collectives) return epochs ? "wait_cycle" : "p2p_deadlock";
+    return !others && comms.size() > 1 ? "order_inversion" : "wait_cycle";
+  }
+};
 
 class CycleRule {
  public:
@@ -108,8 +132,7 @@ class CycleRule {
   void ReportCycle(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, bool perhaps) {
     Finding finding;
     finding.proof = Proof::kCycle;
-    std::set<uint64_t> comms;
-    bool collectives = false, messages = false;
+    Ties ties;
     size_t first = kNoIndex;
     int64_t closed_ns = 0;
     std::vector<size_t> processes;
@@ -117,26 +140,63 @@ class CycleRule {
       size_t process = nodes_[path[i]].process;
       if (processes.empty() || processes.back() != process) processes.push_back(process);
       if (edges[i].call == kNoIndex || edges[i].kind == WaitKind::kDevice) continue;
-      const Call& call = context_.call(process, edges[i].call);
-      comms.insert(UidOf(context_.process(process), call));
-      (IsCollective(call) ? collectives : messages) = true;
+      ties.Add(context_, process, edges[i]);
       closed_ns = std::max(closed_ns, StartOf(path, edges, i));
       if (first == kNoIndex || StartOf(path, edges, i) < StartOf(path, edges, first)) first = i;
     }
     if (first == kNoIndex) return;
     size_t process = nodes_[path[first]].process;
-    finding.kind = !collectives ? "p2p_deadlock" : !messages && comms.size() > 1 ? "order_inversion" : "wait_cycle";
+    finding.kind = ties.Kind();
     finding.first = context_.Event(process, edges[first].call);
     finding.first.t_ns = closed_ns;
     finding.first.field = "order";
     finding.first.actual = context_.Describe(process, edges[first].call);
     finding.first.expected =
-        !collectives ? "a matching call of the peer, which itself waits" : "one order on all ranks";
+        ties.collectives || ties.locks ? "one order on all ranks" : "a matching call of the peer, which itself waits";
     // Sends of a living job that were just begun may be small enough to return by themselves.
-    bool fresh = context_.run.live && !collectives && context_.situations.end_ns - closed_ns < kFreshNs;
+    bool fresh = context_.run.live && !ties.collectives && !ties.locks && !ties.epochs &&
+                 context_.situations.end_ns - closed_ns < kFreshNs;
     finding.confidence = perhaps || fresh ? 0.7 : 1.0;
     DescribeCycle(processes, path, process, edges[first].call, &finding);
+    if (ties.locks) TellOfLocks(path, edges, &finding);
+    if (ties.epochs) TellOfEpochs(path, edges, &finding);
     findings_.push_back(std::move(finding));
+  }
+
+  // Where locks alone make the circle they are taken in different orders. Else somebody who holds one waits for a rank
+  // that needs it, and the event is that lock.
+  void TellOfLocks(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, Finding* finding) {
+    size_t first = kNoIndex;
+    std::string held;
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (edges[i].kind != WaitKind::kLock) continue;
+      std::string text = HeldLockText(context_, nodes_[path[i]].process, edges[i]);
+      held += (held.empty() ? "" : ". ") + Capitalized(text);
+      finding->evidence.push_back(std::move(text));
+      if (first == kNoIndex ||
+          context_.StartNs(edges[i].to, edges[i].lock) < context_.StartNs(edges[first].to, edges[first].lock))
+        first = i;
+    }
+    bool ordered = finding->kind == "order_inversion";
+    finding->summary = fmt::format("{} wait for each other in a circle. {}. {}", RankList(finding->culprit_ranks), held,
+                                   ordered ? "Each rank must take these locks in one order."
+                                           : "Who holds a lock must not wait for a rank that needs it.");
+    if (ordered) return;
+    int64_t closed_ns = finding->first.t_ns;
+    finding->first = HeldLockEvent(context_, edges[first]);
+    finding->first.t_ns = closed_ns;
+  }
+
+  // What a peer has not called shows in no call that is open.
+  void TellOfEpochs(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, Finding* finding) {
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (edges[i].kind != WaitKind::kEpoch) continue;
+      size_t process = nodes_[path[i]].process;
+      std::string text = fmt::format("rank {} waits in {} for the {} of rank {}", context_.rank(process),
+                                     context_.Describe(process, edges[i].call), edges[i].awaits, edges[i].to_rank);
+      finding->summary += fmt::format(" {}.", Capitalized(text));
+      finding->evidence.push_back(std::move(text));
+    }
   }
 
   int64_t StartOf(const std::vector<size_t>& path, const std::vector<WaitEdge>& edges, size_t i) const {

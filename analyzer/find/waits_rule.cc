@@ -8,6 +8,7 @@
 
 #include "analyzer/context/waits.h"
 #include "analyzer/find/divergence.h"
+#include "analyzer/find/held_lock.h"
 #include "analyzer/find/no_progress.h"
 #include "analyzer/find/wait_cycle.h"
 #include "analyzer/model/describe.h"
@@ -137,6 +138,8 @@ class WaitsRule {
     finding.first.expected = awaited.call_name;
     finding.first.actual = context_.WhereIs(target);
     finding.first.call_name = awaited.call_name;
+    if (waiter.edge.kind == WaitKind::kEpoch) finding.first.call_name = finding.first.expected = waiter.edge.awaits;
+    if (waiter.edge.kind == WaitKind::kLock) finding.first = HeldLockEvent(context_, waiter.edge);
     // From when on it could not come right any more.
     finding.first.t_ns = std::max(awaited.t_ns, finding.first.t_ns);
     finding.summary = SummaryOfAbsence(finding, target, targets.size(), waiters);
@@ -156,18 +159,25 @@ class WaitsRule {
   std::string SummaryOfAbsence(const Finding& finding, size_t target, size_t absent,
                                const std::vector<Waiter>& waiters) {
     const Waiter& waiter = waiters[0];
+    if (waiter.edge.kind == WaitKind::kLock)
+      return Capitalized(HeldLockText(context_, Process(waiter), waiter.edge)) + ".";
     std::vector<int32_t> waiting_ranks;
     for (const Waiter& each : waiters) waiting_ranks.push_back(context_.rank(Process(each)));
     std::sort(waiting_ranks.begin(), waiting_ranks.end());
     waiting_ranks.erase(std::unique(waiting_ranks.begin(), waiting_ranks.end()), waiting_ranks.end());
     std::string line = context_.Line(Process(waiter), waiter.edge.call);
-    const char* what = waiter.edge.not_begun                       ? "called, but did not begin,"
-                       : waiter.edge.kind == WaitKind::kCollective ? "never entered"
-                                                                   : "never took its part in";
-    return fmt::format("{} {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks), what,
-                       context_.Describe(Process(waiter), waiter.edge.call), line.empty() ? "" : " (" + line + ")",
-                       RankList(waiting_ranks), waiting_ranks.size() == 1 ? "waits" : "wait",
+    return fmt::format("{} {} the {}{} that {} {} for: {} is {}.", RankList(finding.culprit_ranks),
+                       Omission(waiter.edge), context_.Describe(Process(waiter), waiter.edge.call),
+                       line.empty() ? "" : " (" + line + ")", RankList(waiting_ranks),
+                       waiting_ranks.size() == 1 ? "waits" : "wait",
                        absent == 1 ? "it" : fmt::format("rank {}", context_.rank(target)), context_.WhereIs(target));
+  }
+
+  static std::string Omission(const WaitEdge& edge) {
+    if (edge.not_begun) return "called, but did not begin,";
+    if (edge.kind == WaitKind::kCollective) return "never entered";
+    if (edge.kind == WaitKind::kEpoch) return fmt::format("never called {} for", edge.awaits);
+    return "never took its part in";
   }
 
   // A send or receive of a group, where the peer answered another one of the same group: it did come to the exchange.

@@ -122,7 +122,8 @@ void ProcessLoader::AddCommunicator(const proto::Communicator& c) {
   comm.nccl = comm.nccl || c.api() == "NCCL";
   if (c.device() > 0) comm.device = c.device() - 1;
   if (!c.device_id().empty()) comm.device_id = c.device_id();
-  if (c.uid() == 0) {  // only what was learned since
+  bool group = c.kind() == "group";  // ranks that a call names: no communicator, and no uid
+  if (c.uid() == 0 && !group) {      // only what was learned since
     if (c.size() > 0) comm.size = c.size(), comm.rank = c.rank();
     return;
   }

@@ -46,6 +46,15 @@ std::string CollectiveArguments(const Process& process, const Call& call) {
   return text;
 }
 
+// "ranks 1, 2" of MPI_COMM_WORLD.
+std::string GroupText(const Process& process, const Call& call) {
+  auto group = process.comms.find(static_cast<uint32_t>(call.aux));
+  if (call.aux == 0 || group == process.comms.end()) return "";
+  std::vector<int32_t> ranks = group->second.members;
+  std::sort(ranks.begin(), ranks.end());
+  return RankList(ranks);
+}
+
 // Of calls of CUDA: the stream, and what goes there.
 std::string DeviceArguments(const Process& process, const Call& call) {
   CallFields fields = FieldsOf(call);
@@ -96,6 +105,7 @@ std::string Arguments(const Process& process, const Call& call) {
     case CallKind::Lock:
     case CallKind::Unlock:
     case CallKind::Flush: return call.info().shape == CallShape::One ? PeerName(call.peer) : "";
+    case CallKind::Epoch: return GroupText(process, call);
     case CallKind::FileAccess: return Amount(process, call);
     case CallKind::FileCollective:
     case CallKind::SplitBegin: return FieldsOf(call).count ? Amount(process, call) : "";

@@ -73,7 +73,7 @@ Abi OpenMpi() {
   abi.status_ignore = abi.statuses_ignore = DDBG_OMPI_STATUS_IGNORE;
   abi.any_source = DDBG_OMPI_ANY_SOURCE, abi.any_tag = DDBG_OMPI_ANY_TAG, abi.proc_null = DDBG_OMPI_PROC_NULL;
   abi.root = DDBG_OMPI_ROOT, abi.undefined = DDBG_OMPI_UNDEFINED;
-  abi.lock_exclusive = DDBG_OMPI_LOCK_EXCLUSIVE;
+  abi.lock_exclusive = DDBG_OMPI_LOCK_EXCLUSIVE, abi.mode_nocheck = DDBG_OMPI_MODE_NOCHECK;
   abi.tag_ub_key = DDBG_OMPI_TAG_UB;
   abi.status_bytes = DDBG_OMPI_STATUS_BYTES;
   abi.source_offset = DDBG_OMPI_SOURCE_OFFSET, abi.tag_offset = DDBG_OMPI_TAG_OFFSET;
@@ -92,7 +92,7 @@ Abi Mpich() {
   abi.status_ignore = abi.statuses_ignore = DDBG_MPICH_STATUS_IGNORE;
   abi.any_source = DDBG_MPICH_ANY_SOURCE, abi.any_tag = DDBG_MPICH_ANY_TAG, abi.proc_null = DDBG_MPICH_PROC_NULL;
   abi.root = DDBG_MPICH_ROOT, abi.undefined = DDBG_MPICH_UNDEFINED;
-  abi.lock_exclusive = DDBG_MPICH_LOCK_EXCLUSIVE;
+  abi.lock_exclusive = DDBG_MPICH_LOCK_EXCLUSIVE, abi.mode_nocheck = DDBG_MPICH_MODE_NOCHECK;
   abi.tag_ub_key = DDBG_MPICH_TAG_UB;
   abi.status_bytes = DDBG_MPICH_STATUS_BYTES;
   abi.source_offset = DDBG_MPICH_SOURCE_OFFSET, abi.tag_offset = DDBG_MPICH_TAG_OFFSET;
@@ -112,7 +112,7 @@ Abi Standard() {
   abi.status_ignore = abi.statuses_ignore = DDBG_STANDARD_STATUS_IGNORE;
   abi.any_source = DDBG_STANDARD_ANY_SOURCE, abi.any_tag = DDBG_STANDARD_ANY_TAG;
   abi.proc_null = DDBG_STANDARD_PROC_NULL, abi.root = DDBG_STANDARD_ROOT, abi.undefined = DDBG_STANDARD_UNDEFINED;
-  abi.lock_exclusive = DDBG_STANDARD_LOCK_EXCLUSIVE;
+  abi.lock_exclusive = DDBG_STANDARD_LOCK_EXCLUSIVE, abi.mode_nocheck = DDBG_STANDARD_MODE_NOCHECK;
   abi.status_bytes = DDBG_STANDARD_STATUS_BYTES;
   abi.source_offset = DDBG_STANDARD_SOURCE_OFFSET, abi.tag_offset = DDBG_STANDARD_TAG_OFFSET;
   return abi;

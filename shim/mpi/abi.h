@@ -19,7 +19,7 @@ struct Abi {
   Word message_no_proc = 0;
   Word in_place = 0, status_ignore = 0, statuses_ignore = 0;
   int32_t any_source = 0, proc_null = 0, root = 0, any_tag = 0, undefined = 0;
-  int32_t lock_exclusive = 0;
+  int32_t lock_exclusive = 0, mode_nocheck = 0;
   int32_t tag_ub_key = -1;  // of the attribute MPI_TAG_UB; -1: not known
   uint32_t status_bytes = 0, source_offset = 0, tag_offset = 0;
 

@@ -72,6 +72,13 @@ template <MpiCall kCall>
   if constexpr (kind == CallKind::Lock) r.tag = kLockShared;
   if constexpr (Has<kCall>(Role::LockType))
     if (static_cast<int32_t>(Arg<kCall, Role::LockType>(m)) == g_abi.lock_exclusive) r.tag = kLockExclusive;
+  if constexpr (kAssertAt<kCall> >= 0) {
+    bool unchecked = static_cast<int32_t>(m.args[kAssertAt<kCall>]) & g_abi.mode_nocheck;
+    if constexpr (kind == CallKind::Lock)
+      r.aux = static_cast<uint64_t>(unchecked ? kUnchecked : 0);
+    else
+      r.tag = unchecked ? kUnchecked : 0;
+  }
   if constexpr (Has<kCall>(Role::Op)) {
     uint8_t* op = g_tables->ops.Find(static_cast<uint64_t>(g_abi.Handle(Arg<kCall, Role::Op>(m))));
     r.op = op ? *op : static_cast<uint8_t>(kOpUser);

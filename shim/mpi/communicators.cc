@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <protozero/pbf_writer.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shim/interpose/mix.h"
@@ -166,6 +167,27 @@ void AddPredefined(ThreadState& t, Word handle, const char* kind, uint64_t uid, 
   Register(t, handle, &d, creation);
 }
 
+uint32_t DefineGroup(ThreadState& t, std::vector<int32_t> members, const Comm* parent) {
+  Description d;
+  d.members = std::move(members);
+  if (d.members.empty()) return 0;
+  d.comm.id = NextId(IdKind::kCommunicator);
+  d.comm.size = static_cast<uint32_t>(d.members.size());
+  d.comm.rank = -1;
+  Creation creation;
+  creation.parent = parent;
+  creation.kind = "group";
+  Write(t, d, creation);
+  return d.comm.id;
+}
+
+// No handle has the highest bit: they are addresses of the process or 32-bit numbers.
+uint64_t KeyOfMembers(const std::vector<int32_t>& members) {
+  uint64_t h = members.size();
+  for (int32_t member : members) h = Mix(h, static_cast<uint32_t>(member));
+  return (h | uint64_t{1} << 63) & ~uint64_t{1};
+}
+
 }  // namespace
 
 void FindWorldGroup(Word session) noexcept {
@@ -238,17 +260,28 @@ uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const 
 }
 
 uint32_t AddGroup(ThreadState& t, Word group, const Comm* parent) noexcept {
-  Description d;
-  d.members = WorldRanks(group);
-  if (d.members.empty()) return 0;
-  d.comm.id = NextId(IdKind::kCommunicator);
-  d.comm.size = static_cast<uint32_t>(d.members.size());
-  d.comm.rank = -1;
-  Creation creation;
-  creation.parent = parent;
-  creation.kind = "group";
-  Write(t, d, creation);
-  return d.comm.id;
+  return DefineGroup(t, WorldRanks(group), parent);
+}
+
+uint32_t GroupId(ThreadState& t, Word group, const Comm* parent) noexcept {
+  uint64_t handle = static_cast<uint64_t>(group);
+  if (handle == 0) return 0;
+  if (const uint32_t* known = g_tables->groups.Find(handle)) return *known;
+  std::vector<int32_t> members = WorldRanks(group);
+  if (members.empty()) return 0;
+  // A program may make the same group for each epoch anew.
+  uint64_t key = KeyOfMembers(members);
+  const uint32_t* same = g_tables->groups.Find(key);
+  uint32_t id = same ? *same : DefineGroup(t, std::move(members), parent);
+  if (!same) g_tables->groups.Insert(key, id);
+  g_tables->groups.Insert(handle, id);
+  return id;
+}
+
+void ForgetGroup(Word group) noexcept {
+  uint64_t handle = static_cast<uint64_t>(group);
+  // Two threads that named it first at one moment have entered it twice.
+  while (handle != 0 && g_tables->groups.Find(handle)) g_tables->groups.Remove(handle);
 }
 
 void RemoveCommunicator(ThreadState& t, Word handle) noexcept {

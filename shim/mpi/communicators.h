@@ -30,6 +30,9 @@ uint32_t AddShared(ThreadState& t, Word handle, const Creation& creation, const 
 // Whom a communicator over a group is made of, before it is there: a definition of the kind "group", without a uid.
 // Returns its id; 0: nobody can be named.
 uint32_t AddGroup(ThreadState& t, Word group, const Comm* parent) noexcept;
+// The same for a group that is named again and again: defined once, and then known by its handle until ForgetGroup.
+uint32_t GroupId(ThreadState& t, Word group, const Comm* parent) noexcept;
+void ForgetGroup(Word group) noexcept;
 void RemoveCommunicator(ThreadState& t, Word handle) noexcept;
 // After MPI_Comm_set_name: a definition that carries the name alone.
 void NameCommunicator(ThreadState& t, Word handle, const char* name) noexcept;

@@ -16,6 +16,7 @@
 #include "shim/mpi/caller.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/datatypes.h"
+#include "shim/mpi/group_free.h"
 #include "shim/mpi/nested.h"
 #include "shim/mpi/pcontrol.h"
 
@@ -39,6 +40,7 @@ void Empty(Tables* tables) {
   tables->ops.Clear();
   tables->requests.Clear();
   tables->messages.Clear();
+  tables->groups.Clear();
   tables->world_group = tables->group_session = 0;
   tables->sessions = 0;
   tables->has_world = false;
@@ -55,7 +57,7 @@ bool AllocateTables(bool again) {
   if (memory == MAP_FAILED) return false;
   Tables* tables = new (memory) Tables;
   if (!tables->comms.Allocate() || !tables->dtypes.Allocate() || !tables->ops.Allocate() ||
-      !tables->requests.Allocate() || !tables->messages.Allocate())
+      !tables->requests.Allocate() || !tables->messages.Allocate() || !tables->groups.Allocate())
     return false;
   g_tables = tables;
   return true;
@@ -261,6 +263,7 @@ void ForgetLibrary() noexcept {
   g_initialized.store(nullptr, std::memory_order_relaxed);
   g_finalized.store(nullptr, std::memory_order_relaxed);
   ForgetPcontrol();
+  ForgetGroupFree();
   ForgetCallers();
   for (auto& functions : g_real) {
     for (auto& function : functions) function.store(nullptr, std::memory_order_relaxed);

@@ -47,6 +47,7 @@ struct Tables {
   HandleTable<Datatype, 1 << 13> dtypes;
   HandleTable<uint8_t, 1 << 6> ops;  // ReduceOp
   HandleTable<Pending, 1 << 14> requests;
+  HandleTable<uint32_t, 1 << 10> groups;   // ids of definitions of kind "group", by handle and by members (GroupId)
   HandleTable<Pending, 1 << 10> messages;  // of Mprobe; `operation` is the message's number
   uint32_t world = 0;                      // how many MPI_COMM_WORLDs this process had before
   // Members are named by their ranks in this group: MPI_COMM_WORLD's, or that of the process set mpi://WORLD where a

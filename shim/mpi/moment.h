@@ -33,6 +33,16 @@ struct Moment {
 // Record::tag of a lock.
 inline constexpr int32_t kLockExclusive = 1, kLockShared = 2;
 
+// Of what had MPI_MODE_NOCHECK: Record::aux of a lock, Record::tag of a post or start.
+inline constexpr int32_t kUnchecked = 1;
+
+// Which argument of these holds what the program promises; -1: none.
+template <MpiCall kCall>
+inline constexpr int kAssertAt = kCall == MpiCall::Win_lock                                  ? 2
+                                 : kCall == MpiCall::Win_post || kCall == MpiCall::Win_start ? 1
+                                 : kCall == MpiCall::Win_lock_all                            ? 0
+                                                                                             : -1;
+
 // Tag bits in Record::aux of a blocking receive or probe.
 inline constexpr uint64_t kPostedAnySource = 1, kPostedAnyTag = 2;
 

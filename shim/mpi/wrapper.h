@@ -79,6 +79,8 @@ template <MpiCall kCall>
   // Which ranks must come is told while it waits for them.
   if constexpr (kInfo<kCall>.shape == CallShape::CreateGroup && Has<kCall>(Role::Group))
     r.aux = AddGroup(t, g_abi.Handle(Arg<kCall, Role::Group>(m)), m.comm);
+  if constexpr (kind == CallKind::Epoch && Has<kCall>(Role::Group))
+    r.aux = GroupId(t, g_abi.Handle(Arg<kCall, Role::Group>(m)), m.comm);
   if constexpr (kMakesComm<kCall>)
     if (m.comm && kInfo<kCall>.shape != CallShape::CreateGroup)
       m.creation_index = std::atomic_ref(m.comm->next_creation).fetch_add(1, std::memory_order_relaxed);

@@ -62,6 +62,18 @@ struct Subject {
   Process* process() const { return &job.process(rank); }
 };
 
+// The ranks that a call on a window names, as a definition of their own.
+void SetGroup(const Subject& s, const std::string& value) {
+  Process& process = *s.process();
+  Communicator group;
+  group.id = static_cast<uint32_t>(process.comms.size() + 1);
+  group.kind = "group";
+  for (int rank : s.job.Who(value)) group.members.push_back(rank);
+  group.size = static_cast<uint32_t>(group.members.size());
+  s.call.aux = group.id;
+  process.comms[group.id] = group;
+}
+
 using Argument = void (*)(const Subject&, const std::string& value);
 
 void SetAux(const Subject& s, const std::string& value) { s.call.aux = std::stoull(value); }
@@ -104,6 +116,7 @@ const std::map<std::string, Argument>& Arguments() {
       {"result", [](S s, V value) { s.call.result = std::stoi(value); }},
       {"waits", SetRequests},
       {"message", [](S s, V value) { s.call.seq = static_cast<uint32_t>(std::stoul(value)); }},
+      {"group", SetGroup},
       {"new", [](S s, V value) { s.read.makes = value; }},
       {"as", [](S s, V value) { s.read.claimed_rank = std::stoi(value); }},
       {"nranks", [](S s, V value) { s.read.claimed_size = std::stoi(value); }},
@@ -120,6 +133,9 @@ bool ReadWord(LogJob* job, int rank, const std::string& word, CallWords* read) {
   if (word == "unwritten") return read->unwritten = true;
   if (word == "grouped") return call.flags |= kFlagGrouped, true;
   if (word == "captured") return call.flags |= kFlagCapturing, true;
+  if (word == "exclusive") return call.tag = 1, true;
+  if (word == "shared") return call.tag = 2, true;
+  if (word == "nocheck") return (call.info().kind == CallKind::Lock ? call.aux = 1 : call.tag = 1), true;
   if (word == "nothing") return call.flags |= kFlagNothingDone, true;
   if (word[0] == '@') return call.stack = Stack(&job->process(rank), word.substr(1)), true;
   if (word[0] == '#') return call.aux = std::stoull(word.substr(1)), true;

@@ -198,6 +198,19 @@ TEST(Load, NameAndFreeOfACommunicatorSurviveARepeatedDefinition) {
   EXPECT_TRUE(comm.freed);
 }
 
+TEST(Load, RanksThatACallNamesAreKeptWithoutAUid) {
+  ScratchDir dir;
+  TraceFile file(dir / "r.ddbg", SomeProcess(0));
+  proto::Definition group = WorldCommunicator(4, -1, 2);
+  group.mutable_communicator()->set_kind("group");
+  group.mutable_communicator()->set_uid(0);
+  file.Add({group}, {0, 3});
+  ASSERT_TRUE(file.Finish());
+  Communicator comm = LoadProcess(dir / "r.ddbg")->comms.at(4);
+  EXPECT_EQ(comm.kind, "group");
+  EXPECT_EQ(comm.members, (std::vector<int32_t>{0, 1}));
+}
+
 TEST(Load, MembersAreExpandedFromRuns) {
   ScratchDir dir;
   TraceFile file(dir / "r.ddbg", SomeProcess(0));
