@@ -199,7 +199,8 @@ class Builder {
       if (comm == context_.process(wild.process).comms.end() || wild.comm_uid != channel.comm_uid ||
           comm->second.rank != channel.destination)
         continue;
-      if ((call.peer == kAnySource || PeerIn(comm->second, call.peer) == channel.source) && (wild.tag == kAnyTag || wild.tag == send.tag))
+      if ((call.peer == kAnySource || PeerIn(comm->second, call.peer) == channel.source) &&
+          (wild.tag == kAnyTag || wild.tag == send.tag))
         return true;
     }
     return false;
