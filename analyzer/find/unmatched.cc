@@ -56,6 +56,9 @@ class UnmatchedRule {
   void LookForNearMiss(const Channel& channel, const ChannelEnds& ends) {
     for (const End& receive : ends.receives) {
       if (receive.partner != kNoIndex || receive.completed || !IsWaitedFor(receive)) continue;
+      // Else what is waited for may still come, after what was sent before it.
+      const Member* source = MemberAt(channel, channel.source);
+      if (!source || !WaitsFor(source->process, receive.process)) continue;
       for (const End& send : ends.sends)
         if (send.partner == kNoIndex) return ReportNearMiss(receive, send);
       if (const End* send = SentElsewhere(channel, receive)) return ReportWrongPeer(channel, receive, *send);
@@ -78,8 +81,7 @@ class UnmatchedRule {
     return nullptr;
   }
 
-  // The same between the two processes on another communicator, where the sender does nothing more before this receive
-  // is over: else what is waited for may still come.
+  // The same between the two processes on another communicator.
   const End* SentOnAnother(const Channel& channel, const End& receive) {
     const Member* source = MemberAt(channel, channel.source);
     if (receive.tag < 0 || !source || source->process == receive.process) return nullptr;
@@ -89,8 +91,7 @@ class UnmatchedRule {
       if (!from || !to || from->process != source->process || to->process != receive.process) continue;
       for (const End& send : ends.sends)
         if (send.partner == kNoIndex && send.tag == receive.tag &&
-            context_.call(send.process, send.call).count == context_.call(receive.process, receive.call).count &&
-            WaitsFor(send.process, receive.process))
+            context_.call(send.process, send.call).count == context_.call(receive.process, receive.call).count)
           return &send;
     }
     return nullptr;

@@ -44,7 +44,7 @@ def text_of(verdict):
 
 def test_two_threads_reduce_on_one_communicator_b10(bench, build, mpi):
     """The program ends well, with wrong results."""
-    verdict = verdict_of_ended(bench, mpi, 2, [build(mpi, "b10_threads.c"), "--rounds", 500], code=0)
+    verdict = verdict_of_ended(bench, mpi, 2, [build(mpi, "b10_threads.c"), "--rounds", 4000], code=0)
     assert_fault(verdict, "concurrent_collectives", CONTROL_FLOW, comm="MPI_COMM_WORLD", call="MPI_Allreduce", field="thread")
     assert verdict["culprit_ranks"] == [0, 1], shown(verdict)
     assert_at(verdict, "work", "b10_threads.c", "reduce")
