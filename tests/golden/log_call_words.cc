@@ -120,6 +120,7 @@ bool ReadWord(LogJob* job, int rank, const std::string& word, CallWords* read) {
   if (word == "unwritten") return read->unwritten = true;
   if (word == "grouped") return call.flags |= kFlagGrouped, true;
   if (word == "captured") return call.flags |= kFlagCapturing, true;
+  if (word == "refused") return call.result = 1, call.flags |= kFlagNothingDone, true;
   if (word == "nothing") return call.flags |= kFlagNothingDone, true;
   if (word[0] == '@') return call.stack = Stack(&job->process(rank), word.substr(1)), true;
   if (word[0] == '#') return call.aux = std::stoull(word.substr(1)), true;
