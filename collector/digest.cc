@@ -130,7 +130,8 @@ void Digest::AddRecord(const Origin& origin, const Record& record) {
 void Digest::Sum(const Record& record) {
   ++records_;
   if (record.flags & kFlagSecondHalf) return;  // one call
-  Sums one{1, record.duration, record.duration, record.flags & kFlagNothingDone ? 0 : record.count, record.seq};
+  bool nothing = record.flags & kFlagNothingDone;
+  Sums one{1, record.duration, record.duration, nothing ? 0 : record.count, nothing ? 0 : record.seq};
   now_.sums[{record.call, record.comm}].Add(one);
 }
 

@@ -45,7 +45,7 @@ enum RecordFlag : uint8_t {
   kFlagSecondHalf = 2,       // more of the call before it: receive half of a Sendrecv, further operations of a Startall
   kFlagCompletedAtPost = 4,  // request handle shared by completed operations: needs no wait
   kFlagUntracked = 8,        // the request table was full: completion will not be seen
-  kFlagNothingDone = 16,     // a Test* or Iprobe that found nothing; a Wait on null requests
+  kFlagNothingDone = 16,     // a Test* or Iprobe that found nothing; a Wait on null requests; a refused collective
   kFlagFreed = 32,           // completion by MPI_Request_free, not by wait or test
   kFlagCancelled = 64,       // completion of a cancelled operation
   kFlagStatusUnknown = 128,  // completion whose status was not readable: peer, tag and count are as posted

@@ -9,13 +9,14 @@
 
 #include "analyzer/context/context.h"
 #include "analyzer/model/describe.h"
+#include "analyzer/model/refused.h"
 
 namespace ddbg::analyzer {
 namespace {
 
 bool IsOrdered(const Call& call) {
   return call.known() && call.info().api == Api::Mpi && IsCollective(call.info().kind) && call.comm != 0 &&
-         call.info().shape != CallShape::CreateGroup;
+         call.info().shape != CallShape::CreateGroup && !IsRefused(call);
 }
 
 struct Overlap {

@@ -53,6 +53,8 @@ class GroupOrderRule {
     for (size_t i = 0; i < process.calls.size(); ++i) {
       const Call& call = process.calls[i];
       if (!call.known() || call.info().api != Api::Mpi || call.info().shape != CallShape::CreateGroup) continue;
+      // Nothing orders the calls of two threads, which tags tell apart.
+      if (!order.empty() && process.calls[order.back().call].thread != call.thread) return {};
       std::vector<int32_t> group = GroupOf(process, call);
       if (!group.empty()) order.push_back({i, UidOf(process, call), call.tag, std::move(group)});
     }

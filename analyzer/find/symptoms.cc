@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/model/describe.h"
+#include "analyzer/model/refused.h"
 
 namespace ddbg::analyzer {
 namespace {
@@ -35,6 +36,19 @@ void AddFailedAllocation(Context& context, size_t process, Finding* finding) {
   }
 }
 
+// What a culprit left out, though it called it.
+void AddRefused(Context& context, size_t process, Finding* finding) {
+  const std::vector<Call>& calls = context.process(process).calls;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (!IsRefused(calls[i]) || calls[i].seq != finding->first.seq) continue;
+    if (UidOf(context.process(process), calls[i]) != finding->first.comm_uid) continue;
+    finding->evidence.push_back(fmt::format("rank {}: MPI refused {} with error {}{}; the other ranks cannot know",
+                                            context.rank(process), context.Describe(process, i),
+                                            ResultText(calls[i]), At(context, process, i)));
+    return;
+  }
+}
+
 void AddAftermath(Context& context, size_t process, Finding* finding) {
   constexpr uint64_t kSuccess = 0, kInProgress = 7;
   bool broken = false, aborted = false;
@@ -61,8 +75,10 @@ void AddAftermath(Context& context, size_t process, Finding* finding) {
 void AddSymptoms(Context& context, Finding* finding) {
   const std::vector<int32_t>& culprits = finding->culprit_ranks;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
+    bool culprit = std::binary_search(culprits.begin(), culprits.end(), context.rank(i));
+    if (culprit && finding->first.comm_uid != 0) AddRefused(context, i, finding);
     if (!context.situation(i).uses_nccl) continue;
-    if (std::binary_search(culprits.begin(), culprits.end(), context.rank(i))) AddFailedAllocation(context, i, finding);
+    if (culprit) AddFailedAllocation(context, i, finding);
     if (context.situations.hang_ended()) AddAftermath(context, i, finding);
   }
 }

@@ -9,6 +9,7 @@
 
 #include "analyzer/load/definition_cells.h"
 #include "analyzer/load/telemetry.h"
+#include "analyzer/model/refused.h"
 #include "proto/batch_reader.h"
 
 namespace ddbg::analyzer {
@@ -360,7 +361,8 @@ void ProcessLoader::DropPollSnapshots() {
   for (const Call& call : calls) {
     Call* last = kept ? &calls[kept - 1] : nullptr;
     bool snapshot =
-        last && (call.flags & kFlagNothingDone) && (last->flags & kFlagNothingDone) && SameCall(*last, call);
+        last && (call.flags & kFlagNothingDone) && (last->flags & kFlagNothingDone) && !IsRefused(call) &&
+        SameCall(*last, call);
     if (!snapshot) {
       calls[kept++] = call;
     } else if (call.count > last->count) {

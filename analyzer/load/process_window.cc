@@ -99,7 +99,7 @@ void ProcessLoader::Sum(const Call& call) {
   sums.duration_ns += static_cast<uint64_t>(call.duration_ns);
   sums.longest_ns = std::max(sums.longest_ns, static_cast<uint64_t>(call.duration_ns));
   sums.count += call.count;
-  sums.last_seq = std::max(sums.last_seq, call.seq);
+  if (!(call.flags & kFlagNothingDone)) sums.last_seq = std::max(sums.last_seq, call.seq);
 }
 
 }  // namespace ddbg::analyzer

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analyzer/model/demangle.h"
+#include "analyzer/model/refused.h"
 #include "proto/operations.h"
 
 namespace ddbg::analyzer {
@@ -150,7 +151,7 @@ void FieldsOfLaterMpi(const Call& call, RoleSet roles, CallFields* fields) {
   fields->count = has(Role::Count, Role::LargeCount) && !fields->bytes && kind != CallKind::Spawn;
   fields->ranks = kind == CallKind::Spawn;
   fields->partitions = kind == CallKind::PartReady;
-  fields->polls = call.flags & kFlagNothingDone;
+  fields->polls = (call.flags & kFlagNothingDone) && !IsRefused(call);
   if (fields->partitions || fields->polls) fields->count = false;
   bool makes = kind == CallKind::CommCreate || kind == CallKind::Spawn || kind == CallKind::Connect ||
                kind == CallKind::CommParent || kind == CallKind::WinCreate || kind == CallKind::FileOpen;
@@ -236,7 +237,8 @@ bool IsCuda(const Call& call) {
 bool IsGloo(const Call& call) { return call.known() && call.info().api == Api::Gloo; }
 
 bool IsCollective(const Call& call) {
-  return call.known() && (ddbg::IsCollective(call.info().kind) || ddbg::IsCollectiveStart(call.info().kind, call.op));
+  return call.known() && !IsRefused(call) &&
+         (ddbg::IsCollective(call.info().kind) || ddbg::IsCollectiveStart(call.info().kind, call.op));
 }
 
 bool CountsOnComm(const Call& call) {
@@ -274,7 +276,8 @@ CallFields FieldsOf(const Call& call) {
   if (IsMark(kind)) return FieldsOfMark(call, fields);
   bool second = call.flags & kFlagSecondHalf;
   fields.comm = call.comm != 0;
-  fields.seq = IsCollective(kind) && call.comm != 0 && call.info().shape != CallShape::CreateGroup;
+  fields.seq = ddbg::IsCollective(kind) && !IsRefused(call) && call.comm != 0 &&
+               call.info().shape != CallShape::CreateGroup;
   bool nccl = call.info().api == Api::Nccl;
   fields.count = second ? has(Role::RecvCount, Role::Count) : has(Role::Count);
   fields.op = has(Role::Op);

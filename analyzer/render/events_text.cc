@@ -5,6 +5,7 @@
 #include "analyzer/model/call_fields.h"
 #include "analyzer/model/comm_name.h"
 #include "analyzer/model/format.h"
+#include "analyzer/model/refused.h"
 #include "analyzer/render/events.h"
 
 namespace ddbg::analyzer {
@@ -153,7 +154,7 @@ std::string Line(const std::vector<Column>& columns, Cell cell) {
 
 Tone ToneOf(const Call& call) {
   if (call.known() && call.open()) return Tone::kBad;
-  bool failed = call.known() && call.result != 0 && !(call.flags & kFlagNothingDone);
+  bool failed = call.known() && call.result != 0 && (IsRefused(call) || !(call.flags & kFlagNothingDone));
   return failed || call.call == kCallLost ? Tone::kDoubt : Tone::kPlain;
 }
 

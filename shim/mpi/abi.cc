@@ -144,6 +144,14 @@ Family WhichFamily() {
 
 }  // namespace
 
+bool Abi::BlamesArgument(int32_t error) const {
+  // The classes from MPI_ERR_BUFFER on, up to MPI_ERR_ARG. MPICH's codes have the class in their last bits, and bit 30 if
+  // the program made it.
+  if (family != Family::kMpich) return error >= 1 && error <= 13;
+  constexpr int32_t kClass = 0x7f, kOfProgram = 1 << 30;
+  return error > 0 && !(error & kOfProgram) && (error & kClass) >= 1 && (error & kClass) <= 12;
+}
+
 int32_t Abi::Peer(Word word) const {
   int32_t peer = static_cast<int32_t>(word);
   if (peer >= 0) return peer;

@@ -33,6 +33,8 @@ struct Abi {
   int32_t StatusSource(const void* status) const;
   int32_t StatusTag(const void* status) const;
   int32_t ThreadLevel(int level) const;  // 0 to 3
+  // Does this error say that an argument is wrong? That is found before anything is sent.
+  bool BlamesArgument(int32_t error) const;
 };
 
 extern Abi g_abi;  // family kUnknown until Detect

@@ -185,6 +185,19 @@ inline void AfterInit(ThreadState& t, Moment& m) {
     Attach(t, ThreadLevelOf<kCall>(m));
   }
 }
+// A collective that MPI has refused for its arguments was not made: its number goes to the next one. What began on the
+// communicator meanwhile, in another thread, keeps its own.
+template <MpiCall kCall>
+inline void TakeBack(Record& r, Moment& m) {
+  if (!m.comm || !g_abi.BlamesArgument(r.result)) return;
+  uint32_t next = r.seq + 1, next_creation = m.creation_index + 1;
+  if (!std::atomic_ref(m.comm->next_seq).compare_exchange_strong(next, r.seq, std::memory_order_relaxed)) return;
+  r.flags |= kFlagNothingDone;
+  if constexpr (kMakesComm<kCall>)
+    std::atomic_ref(m.comm->next_creation)
+        .compare_exchange_strong(next_creation, m.creation_index, std::memory_order_relaxed);
+}
+
 template <MpiCall kCall>
 [[gnu::always_inline]] inline void After(ThreadState& t, Moment& m, Word result) {
   constexpr CallKind kind = kInfo<kCall>.kind;
@@ -221,6 +234,9 @@ template <MpiCall kCall>
     return;
   }
   if (succeeded && m.attached) AfterAttached<kCall>(t, r, m);
+  if constexpr (IsCollective(kind) && kInfo<kCall>.shape != CallShape::CreateGroup)
+    if (!succeeded && m.attached) [[unlikely]]
+      TakeBack<kCall>(r, m);
   CloseCall(t, lane);
 }
 

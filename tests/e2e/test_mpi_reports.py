@@ -254,3 +254,18 @@ def test_an_extra_barrier_in_fortran_s15(bench, mpi, program_folder, binding):
 @pytest.mark.parametrize("binding", ["mpi", "mpi_f08"])
 def test_the_same_barriers_in_fortran_s15(bench, mpi, program_folder, binding):
     run_healthy(bench, mpi, 3, [fortran(mpi, program_folder, binding), "healthy"])
+
+
+# MPICH's errors/coll/noalias: a collective that MPI refuses for its arguments was not made
+
+def test_a_refused_collective_that_is_made_again(bench, build, mpi):
+    run_healthy(bench, mpi, 4, [build(mpi, "refused.c")])
+    refused = [event for event in bench.calls() if event.get("result")]
+    assert [(event["rank"], event["call"], "seq" in event) for event in refused] == [
+        (1, "MPI_Bcast", False), (1, "MPI_Reduce", False), (1, "MPI_Comm_create", False)], refused
+
+
+def test_a_refused_collective_that_is_left_out(bench, build, mpi):
+    verdict = verdict_of_hung(bench, mpi, 4, [build(mpi, "refused.c"), "--left-out"], "missing_collective")
+    assert verdict["verdict"] == "fault" and 1 in verdict["culprit_ranks"], shown(verdict)
+    assert "MPI refused MPI_Bcast(1 × MPI_INT, root 99)" in text_of(verdict), shown(verdict)

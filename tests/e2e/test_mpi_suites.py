@@ -74,6 +74,8 @@ def compare(bench, mpi, suite, test):
     shutil.rmtree(bench.runs, ignore_errors=True)
     traced = outcome(bench, mpi, suite, test, program, True, 60)
     if traced != bare:
+        if WHOLE and outcome(bench, mpi, suite, test, program, False, 60) not in (None, bare):
+            return None  # is not the same twice by itself
         return "%s without ddbg, %s with it" % (bare, traced)
     if bare[0] != 0 or not bench.runs.exists():
         return None  # it failed, and whatever is said of that is no false alarm; or it called nothing

@@ -136,6 +136,7 @@ bool ReadWord(LogJob* job, int rank, const std::string& word, CallWords* read) {
   if (word == "exclusive") return call.tag = 1, true;
   if (word == "shared") return call.tag = 2, true;
   if (word == "nocheck") return (call.info().kind == CallKind::Lock ? call.aux = 1 : call.tag = 1), true;
+  if (word == "refused") return call.result = 1, call.flags |= kFlagNothingDone, true;
   if (word == "nothing") return call.flags |= kFlagNothingDone, true;
   if (word[0] == '@') return call.stack = Stack(&job->process(rank), word.substr(1)), true;
   if (word[0] == '#') return call.aux = std::stoull(word.substr(1)), true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analyzer/model/call_fields.h"
+#include "analyzer/model/refused.h"
 #include "tests/golden/log_call_words.h"
 
 namespace ddbg::analyzer {
@@ -78,7 +79,10 @@ bool LogCalls::Add(int rank, const std::vector<std::string>& words) {
   Call& call = read.call;
   CallKind kind = call.info().kind;
   Process& process = job_.process(rank);
-  if (IsCollective(kind) && call.info().shape != CallShape::CreateGroup) call.seq = seq_[{rank, call.comm}]++;
+  if (IsCollective(kind) && call.info().shape != CallShape::CreateGroup) {
+    uint32_t& next = seq_[{rank, call.comm}];
+    call.seq = IsRefused(call) ? next : next++;
+  }
   if (!read.makes.empty()) MakeComm(&job_, rank, &read);
   if (kind == CallKind::Abort) process.end.abort_called = true;
   bool frees = kind == CallKind::CommFree || (kind == CallKind::CommInit && !Accepted(call));
