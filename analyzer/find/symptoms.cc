@@ -36,15 +36,21 @@ void AddFailedAllocation(Context& context, size_t process, Finding* finding) {
   }
 }
 
+// Nothing has taken the number that a refused call had.
+bool IsLeftOut(const std::vector<Call>& calls, size_t refused) {
+  return std::none_of(calls.begin() + static_cast<ptrdiff_t>(refused), calls.end(), [&](const Call& later) {
+    return IsCollective(later) && later.comm == calls[refused].comm && later.seq >= calls[refused].seq;
+  });
+}
+
 // What a culprit left out, though it called it.
 void AddRefused(Context& context, size_t process, Finding* finding) {
   const std::vector<Call>& calls = context.process(process).calls;
   for (size_t i = 0; i < calls.size(); ++i) {
-    if (!IsRefused(calls[i]) || calls[i].seq != finding->first.seq) continue;
-    if (UidOf(context.process(process), calls[i]) != finding->first.comm_uid) continue;
+    if (!IsRefused(calls[i]) || !IsLeftOut(calls, i)) continue;
     finding->evidence.push_back(fmt::format("rank {}: MPI refused {} with error {}{}; the other ranks cannot know",
-                                            context.rank(process), context.Describe(process, i),
-                                            ResultText(calls[i]), At(context, process, i)));
+                                            context.rank(process), context.Describe(process, i), ResultText(calls[i]),
+                                            At(context, process, i)));
     return;
   }
 }
@@ -76,7 +82,7 @@ void AddSymptoms(Context& context, Finding* finding) {
   const std::vector<int32_t>& culprits = finding->culprit_ranks;
   for (size_t i = 0; i < context.run.processes.size(); ++i) {
     bool culprit = std::binary_search(culprits.begin(), culprits.end(), context.rank(i));
-    if (culprit && finding->first.comm_uid != 0) AddRefused(context, i, finding);
+    if (culprit) AddRefused(context, i, finding);
     if (!context.situation(i).uses_nccl) continue;
     if (culprit) AddFailedAllocation(context, i, finding);
     if (context.situations.hang_ended()) AddAftermath(context, i, finding);

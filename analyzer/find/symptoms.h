@@ -1,4 +1,5 @@
-// What else happened around a finding: failed allocations and refused calls before it, aborts and broken communicators after it.
+// What else happened around a finding: failed allocations and refused calls before it, aborts and broken communicators
+// after it.
 #pragma once
 
 #include "analyzer/context/context.h"

@@ -266,6 +266,7 @@ def test_a_refused_collective_that_is_made_again(bench, build, mpi):
 
 
 def test_a_refused_collective_that_is_left_out(bench, build, mpi):
-    verdict = verdict_of_hung(bench, mpi, 4, [build(mpi, "refused.c"), "--left-out"], "missing_collective")
-    assert verdict["verdict"] == "fault" and 1 in verdict["culprit_ranks"], shown(verdict)
+    verdict = verdict_of_hung(bench, mpi, 4, [build(mpi, "refused.c"), "--left-out"], "wait_cycle")
+    assert_fault(verdict, "wait_cycle", CONTROL_FLOW)
+    assert verdict["culprit_ranks"] == [1, 2], shown(verdict)
     assert "MPI refused MPI_Bcast(1 × MPI_INT, root 99)" in text_of(verdict), shown(verdict)
