@@ -28,6 +28,34 @@ struct Departure {
   const Path *own = nullptr, *model = nullptr;
 };
 
+// Of a member's calls those that stayed when the detail around them was dropped begin no path.
+size_t FirstInDetail(const Context& context, const Member& member) {
+  int64_t until_ns = context.process(member.process).dropped.until_ns;
+  size_t first = member.calls.first();
+  auto is_kept = [&](size_t seq) {
+    return member.At(seq) == kNoIndex || context.call(member.process, member.At(seq)).start_ns < until_ns;
+  };
+  while (until_ns > 0 && first < member.calls.size() && is_kept(first)) ++first;
+  return first;
+}
+
+size_t FirstCommon(const Context& context, const CommGroup& group) {
+  size_t shortest = group.longest, from = 0;
+  for (const Member& member : group.members) {
+    shortest = std::min(shortest, member.calls.size());
+    from = std::max(from, FirstInDetail(context, member));
+  }
+  return std::max(from, shortest > kBefore ? shortest - kBefore : 0);
+}
+
+// Some member has dropped its detail up to where another one's calls end.
+bool HasNoCommonDetail(const Context& context, const CommGroup& group) {
+  return std::any_of(group.members.begin(), group.members.end(), [&](const Member& member) {
+    return context.process(member.process).dropped.until_ns > 0 &&
+           FirstInDetail(context, member) >= member.calls.size();
+  });
+}
+
 // Where all paths begin: one collective of a communicator that all of them are in.
 const CommGroup* CommonGroup(const Context& context, const std::set<size_t>& processes) {
   const CommGroup* best = nullptr;
@@ -36,18 +64,10 @@ const CommGroup* CommonGroup(const Context& context, const std::set<size_t>& pro
     for (const Member& member : group.members) members.insert(member.process);
     bool all = members.size() == group.members.size() &&  // one device a process
                std::includes(members.begin(), members.end(), processes.begin(), processes.end());
-    if (all && group.longest > 0 && (!best || group.members.size() > best->members.size())) best = &group;
+    if (!all || group.longest == 0 || HasNoCommonDetail(context, group)) continue;
+    if (!best || group.members.size() > best->members.size()) best = &group;
   }
   return best;
-}
-
-size_t FirstCommon(const CommGroup& group) {
-  size_t shortest = group.longest, from = 0;
-  for (const Member& member : group.members) {
-    shortest = std::min(shortest, member.calls.size());
-    from = std::max(from, member.calls.first());
-  }
-  return std::max(from, shortest > kBefore ? shortest - kBefore : 0);
 }
 
 // The communicator of `process` that stands for another's: the same, or the one that was made beside it.
@@ -89,7 +109,7 @@ std::unordered_set<uint32_t> OwnComms(const Context& context, size_t process, co
 std::vector<Path> PathsOf(Context& context, const std::set<size_t>& culprits, bool messages) {
   const CommGroup* group = CommonGroup(context, culprits);
   if (!group) return {};
-  size_t from = FirstCommon(*group);
+  size_t from = FirstCommon(context, *group);
   std::vector<const Member*> compared;
   std::vector<size_t> ranks;
   size_t others = 0, stride = std::max<size_t>(1, group->members.size() / kRanks);

@@ -39,10 +39,10 @@ def main():
         for more in ([], ["--last", "2s"]):
             done = subprocess.run([ddbg, "diagnose", folder, "--json", *more], stdout=subprocess.PIPE, check=False)
             verdict = json.loads(done.stdout)
-            # The end of a run does not tell of a wrong number before it, and nothing else was wrong.
+            # The end of a run may not tell of a wrong number before it, and nothing else was wrong.
             if more and truth["verdict"] == "fault" and "argument_mismatch" in truth["kinds"]:
-                assert verdict["verdict"] in ("healthy", "fault"), verdict
-                continue
+                if verdict["verdict"] == "healthy":
+                    continue
             difference = wrong(truth, verdict)
             if difference:
                 sys.exit("%s %s: %s" % (" ".join(options), " ".join(more), difference))
